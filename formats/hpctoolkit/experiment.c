@@ -7,7 +7,7 @@
 #include "formats/kit/number.h"
 #include "formats/xml/xml.h"
 
-/* Maximum size of the head in bytes. It ends where the table of modules begins. */
+/* Maximum size in bytes of the head, which ends where the table of modules begins. */
 #define HEAD_MAX ((uint64_t)1 << 20)
 
 #define NO_EXPERIMENT "not an HPCToolkit experiment"
@@ -46,8 +46,8 @@ struct element {
     const char *name;
     void (*in_head)(struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
-    uint8_t rank; /* of two elements of one context, the higher rank describes it; 0: not a context */
-    uint8_t what; /* enum hpc_kind of the context, or enum hpc_list of the item */
+    uint8_t rank; /* if two elements describe one context, that of higher rank wins; 0: not a context */
+    uint8_t what; /* of a context: enum hpc_kind; of a module, file or procedure: enum hpc_list */
 };
 
 /* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
@@ -132,7 +132,7 @@ static void experiment_formula(struct experiment_reading *reading)
     *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep_attribute(reading, "frm");
 }
 
-/* The scope of a metric of the threads: the attribute if there is one, otherwise the suffix of the name. */
+/* Returns the scope of a metric of the threads. It is an attribute or, if that is empty, follows from the name's suffix. */
 static const char *scope_of(const char *name, const char *attribute)
 {
     size_t size = strlen(name);
@@ -150,7 +150,7 @@ static void experiment_metric_db(struct experiment_reading *reading)
     struct hpc_metric_facts facts = {.name = keep_attribute(reading, "n")};
     int64_t column;
     facts.scope = scope_of(facts.name, keep_attribute(reading, "t"));
-    /* The value files of 2.x identify metrics by column. */
+    /* The files of values of 2.x identify metrics by column. */
     if (number_attribute(reading, "i", &facts.id) && hpc_add_metric(run, &facts) &&
         number_attribute(reading, "db-id", &column) && column >= 0)
         pf_run_check(run, pf_ids_add(&state->columns, (uint64_t)column, (uint32_t)state->metrics.count - 1,
@@ -217,7 +217,7 @@ static void experiment_item(struct experiment_reading *reading)
     hpc_model_add_item(run, reading->model, list, &item);
 }
 
-/* The name of the item whose id the attribute holds; PF_NO_STRING if there is none. */
+/* Returns the name of the item whose id the attribute holds; PF_NO_STRING if there is no such item. */
 static uint32_t name_of_item_attribute(const struct experiment_reading *reading, const char *attribute,
                                        enum hpc_list list)
 {
@@ -237,8 +237,8 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
  */
 
 /*
- * Reads the attributes of a context's element. Inlined frames lack PF_FRAME, so sums over frames omit them: in 2.x
- * their exclusive values are also in the caller's.
+ * Reads the attributes of a context's element. Inlined frames (2.x) get no PF_FRAME, so that sums over frames omit them:
+ * the caller's exclusive values contain theirs.
  */
 static void read_context_attributes(const struct experiment_reading *reading, const struct experiment_level *above,
                                     struct hpc_context *context)
@@ -266,8 +266,8 @@ static void read_context_attributes(const struct experiment_reading *reading, co
 }
 
 /*
- * Handles an element whose context exists already: the element of higher rank describes the context. tree->key holds
- * the highest rank so far.
+ * Overwrites the attributes of context i, which exists already, if the current element has a higher rank than all
+ * earlier elements of that context. tree->key holds the highest rank so far.
  */
 static void improve(struct experiment_reading *reading, uint32_t i, const struct hpc_context *context)
 {
@@ -287,7 +287,7 @@ static void note_stray(struct experiment_reading *reading, const char *text)
     reading->strays = true;
 }
 
-/* In 2.x the root has id 1, which is not written; in 4.0 it has id 0. */
+/* Adds the root context. The file does not contain its id: 1 in 2.x, 0 in 4.0. */
 static void experiment_data(struct experiment_reading *reading)
 {
     uint64_t id = reading->state->layout == HPC_OLD;
@@ -363,7 +363,7 @@ static void experiment_value(struct experiment_reading *reading)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-/* Sorted by frequency, most frequent first. */
+/* Indexes in elements[], which is sorted by frequency, most frequent first. */
 enum { DATA = 6, METRIC };
 static const struct element elements[] = {
     {.name = "M", .in_tree = experiment_value},
@@ -430,7 +430,7 @@ static void free_experiment_reading(struct experiment_reading *reading)
     free(reading);
 }
 
-/* Reads experiment.xml up to `end`: contexts into `model` or, if model is NULL, the head. Returns the parser state, owned by the run. */
+/* Reads the first `end` bytes of experiment.xml: the head if model is NULL, otherwise the contexts, into `model`. Returns the state. */
 static struct experiment_reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
     static const struct pf_xml_events events = {experiment_start, experiment_end, NULL};

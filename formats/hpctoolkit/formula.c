@@ -15,7 +15,7 @@ struct formula_reading {
     hpc_operand *operand;
     void *arg;
     bool has_operands, known;
-    bool bad; /* syntax error; all values from here on are meaningless */
+    bool bad; /* there was a syntax error; values read since then are meaningless */
 };
 
 /* Each read_X parses an X and returns its value. */
@@ -56,7 +56,7 @@ static double read_literal(struct formula_reading *reading)
     return number;
 }
 
-/* `$ID` */
+/* Reads `$ID` and returns the value of the metric with this id. */
 static double read_operand(struct formula_reading *reading)
 {
     const char *digits = ++reading->at;
@@ -73,7 +73,10 @@ static double logarithm(double a, double b)
     return log(a) / log(b);
 }
 
-/* Calls a function of one operand, of two, or a variadic one, which is folded from the left. */
+/*
+ * Reads `NAME(OPERAND, ...)` and calls the function NAME. A function of two C operands that accepts more in a formula
+ * (min, max) is applied from the left: min(min(a, b), c).
+ */
 static double read_function_call(struct formula_reading *reading)
 {
     static const struct {
@@ -118,7 +121,7 @@ static double read_factor(struct formula_reading *reading)
     return value;
 }
 
-/* `^` is right-associative and binds tighter than a sign. */
+/* Reads a factor with its signs and exponent. `^` is right-associative and binds tighter than a sign. */
 static double read_signed(struct formula_reading *reading)
 {
     double value = 0;
@@ -137,7 +140,7 @@ static double read_signed(struct formula_reading *reading)
     return value;
 }
 
-/* Parses sums (level 0) and products (level 1); both are left-associative. */
+/* Reads a sum (level 0), a product (level 1) or a signed factor (level 2). Sums and products are left-associative. */
 static double read_binary(struct formula_reading *reading, unsigned level)
 {
     static const char *const operators[] = {"+-", "*/"};

@@ -23,7 +23,7 @@ static void probe_meta(struct pf_probe *probe, struct pf_probe_result *result)
         snprintf(result->message, sizeof result->message, "this version of meta.db is not supported");
 }
 
-/* An inline DTD of about 9 KB may precede the root element. */
+/* Searches the first 32 KB for the root element, since an inline DTD of about 9 KB may precede it. */
 static void probe_experiment(struct pf_probe *probe, struct pf_probe_result *result)
 {
     enum { HEAD = 32 * 1024 };
@@ -54,7 +54,7 @@ static void probe_database(struct pf_probe *probe, struct pf_probe_result *resul
         probe_experiment(probe, result);
 }
 
-/* Other files in the folder (notes on the format, formulas of metrics) do not affect the profile. */
+/* True for the names of files that the driver may read. Other files, such as notes on the format, do not affect the profile. */
 static bool name_matters(const char *name)
 {
     static const char *const ends[] = {"src", ".db", ".xml", ".metric-db", ".hpctrace", ".mdb", ".mt"};
@@ -67,7 +67,7 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-/* Opens and reads meta.db, else experiment.xml. arg: const char ** to the name that was tried. */
+/* Opens and reads meta.db or, if there is none, experiment.xml. *arg (a const char *) becomes the name of the file. */
 static void read_description(struct pf_run *run, void *arg)
 {
     struct hpc_state *state = hpc_state(run->model);
@@ -120,7 +120,7 @@ static int open_database(struct pf_model *model, struct pf_error *error)
 static void load_threads(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
-    hpc_threads_free(&state->threads); /* left by an earlier attempt that failed */
+    hpc_threads_free(&state->threads); /* the threads of an earlier attempt that failed */
     PF_OWN(run, &state->threads, hpc_threads_free);
     if (state->layout == HPC_OLD)
         hpc_parts_load(run);

@@ -45,7 +45,7 @@ uint32_t hpc_intern(struct pf_run *run, struct pf_strings *strings, const char *
 /* Interns a string in the state's strings. Returns it NUL-terminated, owned by the state. */
 const char *hpc_keep(struct pf_run *run, const char *text, size_t size);
 
-/* Interns a name. Returns false if it was interned already. */
+/* Interns a name. Returns false if `names` contained it already. */
 bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *name, size_t size);
 
 /* The attributes of a metric as the database describes it. The strings are owned by the state. */
@@ -78,9 +78,10 @@ void hpc_metrics_free(struct hpc_state *state);
 typedef double hpc_operand(void *arg, uint32_t id, bool *known);
 
 /*
- * Evaluates the formula of a metric whose values experiment.xml 4.0 does not store: numbers, `$ID` (the stored metric
- * of that id), + - * / ^, brackets, sqrt, ln, log(x, base), min, max, floor and ceil. Returns false if the text is not
- * a formula or is nested too deeply. *known: at least one operand has a value, or the formula has no operands.
+ * Evaluates a formula. Databases with experiment.xml 4.0 store only the formulas of derived metrics, not their values.
+ * A formula consists of numbers, `$ID` (the stored metric of that id), + - * / ^, brackets, sqrt, ln, log(x, base),
+ * min, max, floor and ceil. Returns false if the text is not a formula or is nested too deeply. Sets *known to whether
+ * at least one operand has a value or the formula has no operands.
  */
 bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known);
 
@@ -103,7 +104,7 @@ uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_
 /* Adds the root context, which holds each thread's totals. Returns as hpc_model_add. */
 uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_t id);
 
-/* Appends an item to one of the lists. */
+/* Appends a module, file or function to its list. */
 void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
                         const struct hpc_item *item);
 
@@ -137,7 +138,7 @@ void hpc_declare_threads(struct pf_model *model);
  */
 void hpc_publish_threads(struct pf_run *run);
 
-/* Numbers the rows of all threads. To be called once each thread's number of values is known. */
+/* Numbers the rows of all threads (enum hpc_rows). To be called once each thread's numbers of contexts and samples are known. */
 void hpc_number_rows(struct hpc_threads *threads);
 void hpc_threads_free(struct hpc_threads *threads);
 

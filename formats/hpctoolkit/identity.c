@@ -19,7 +19,7 @@ static const struct pf_column field_columns[FIELDS] = {
     [CONTEXTS] = {"contexts", PF_PLAIN, 0},
 };
 
-/* The default names of the kinds, and the columns that hold their numbers (FIELDS: none). */
+/* By kind of identifier: its default name, and the column that holds its logical number (FIELDS: none). */
 static const struct {
     const char *name;
     int field;
@@ -82,7 +82,10 @@ void hpc_threads_free(struct hpc_threads *threads)
 
 enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 
-/* How many elements of an identity a name contains. */
+/*
+ * Which elements of an identity a thread's name contains: the rank and the last element; all except the node; all; all,
+ * with physical numbers.
+ */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
 
 static bool is_element_shown(const struct hpc_identity *element, bool last, enum detail detail)
@@ -92,7 +95,7 @@ static bool is_element_shown(const struct hpc_identity *element, bool last, enum
     return detail == INNERMOST ? element->kind == HPC_RANK : element->kind != HPC_NODE;
 }
 
-/* Prints the kind in lower case; `kind9-` if it has no name. Returns the size in bytes. */
+/* Prints up to WORD_MAX bytes of a kind's name in lower case, or `kind9-` if it has no name. Returns the size in bytes. */
 static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out, size_t room)
 {
     const char *name = kind < state->n_identifiers ? state->identifiers[kind] : NULL;
@@ -107,7 +110,7 @@ static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out
     return size;
 }
 
-/* Prints a name such as `rank3.thread0`, truncated to whole elements that fit. Returns the size in bytes. */
+/* Prints a name such as `rank3.thread0`. Omits the last elements if they do not fit. Returns the size in bytes. */
 static size_t print_name(const struct hpc_state *state, const struct hpc_thread *thread, enum detail detail,
                          char name[NAME_MAX_SIZE])
 {
@@ -127,8 +130,8 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
 }
 
 /*
- * Names all threads with this much detail and adds a row for each to `items`, with the profile's number appended if the
- * name is taken. If items is NULL, only returns whether the names are unique.
+ * Names all threads with this detail, and adds a row for each to `items`. Appends the profile's number to a name that
+ * is taken. If items is NULL, adds no rows and only returns whether the names are unique.
  */
 static bool name_identities(struct pf_run *run, enum detail detail, struct pf_rows *items)
 {
@@ -192,7 +195,7 @@ void hpc_publish_threads(struct pf_run *run)
     for (uint32_t i = 0; i < threads->count; i++)
         add_identity_fields(run, &threads->items[i], fields);
     forget_identities(threads);
-    pf_rows_free(partitions->items); /* left by an earlier attempt that failed */
+    pf_rows_free(partitions->items); /* rows of an earlier attempt that failed */
     pf_rows_free(partitions->fields);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, fields);

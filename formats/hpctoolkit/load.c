@@ -28,8 +28,9 @@ static void search_add_context(struct hpc_search *search, uint32_t id)
 }
 
 /*
- * Collects the ids of a block's contexts that have no description. Cuts off the damaged rest of a block, in struct
- * hpc_state, which outlives a cancelled pass: all readers see the same contents.
+ * Collects the ids of a block's contexts that have no description. Cuts off the block from the first damaged pair on, or
+ * all of it if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it are
+ * in struct hpc_state: if the pass is cancelled, the next pass does not find the damage again.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)
 {
@@ -108,7 +109,7 @@ void hpc_model_load(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
     struct hpc_model *model = &state->model;
-    hpc_model_free(model); /* left by an earlier attempt that failed */
+    hpc_model_free(model); /* the model of an earlier attempt that failed */
     pf_tree_free(run->model->contexts);
     run->model->contexts = NULL;
     PF_OWN(run, model, hpc_model_free);

@@ -8,8 +8,8 @@
 /* ---- reading records and strings -------------------------------------------------------------------- */
 
 /*
- * Writers store the tree level by level, but the reader walks it depth first, so many places in the file are in use at
- * once, each advancing slowly. The windows are a direct-mapped cache of the file's pages.
+ * Writers store the tree level by level, but the reader walks it depth first, so it reads at many places of the file in
+ * turn. The windows cache a page around each of these places.
  */
 enum { PAGE = 16 * 1024, WINDOWS = HPC_META_WINDOWS };
 
@@ -23,7 +23,7 @@ const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, siz
 size_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit)
 {
     size_t size = 0;
-    /* The header contains no strings: a null pointer means no string. */
+    /* The first 16 bytes contain no strings. A pointer of 0 means that there is no string. */
     for (uint64_t at = pointer; pointer >= 16 && at < meta->size && size < limit; at = pointer + size) {
         const unsigned char *bytes = hpc_meta_record(meta, at, 1);
         size_t have = pf_window_rest(&meta->windows[at / PAGE % WINDOWS], bytes);
@@ -45,7 +45,10 @@ static const char *name_at(struct hpc_meta *meta, uint64_t pointer)
     return hpc_keep(meta->run, meta->string, size);
 }
 
-/* Header: magic, two bytes of version, pairs of {u64 size, u64 offset}. A section that exceeds the file is truncated. */
+/*
+ * Reads the header: magic, two bytes of version, {u64 size, u64 offset} per section. Truncates a section that exceeds the
+ * file.
+ */
 static void read_sections(struct hpc_meta *meta, bool quiet)
 {
     const unsigned char *header = hpc_meta_record(meta, 0, 16 + 16 * SECTIONS);
@@ -88,8 +91,8 @@ struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet)
 /* ---- metrics ---------------------------------------------------------------------------------------- */
 
 /*
- * Metrics have scopes: the cost measured at a point of the code is also propagated to the enclosing contexts. Each pair
- * of a metric and a scope has an id in the threads' profiles, and one id per statistic in the summary.
+ * A metric has several scopes: the cost measured at a point of the code is also propagated to the enclosing contexts.
+ * Each pair of a metric and a scope has one id in the threads' profiles, and one id per statistic in the summary.
  */
 
 /* One metric in one scope, or one statistic of it. */
@@ -103,7 +106,7 @@ struct instances {
     PF_LIST(struct instance) list;
 };
 
-/* Ids have 16 bits: an undamaged file has at most this many instances. */
+/* An undamaged file has at most this many instances, since ids have 16 bits. */
 enum { INSTANCES_MAX = 1 << 16 };
 
 struct metrics {
@@ -111,7 +114,7 @@ struct metrics {
     bool draft;
     unsigned scope_stride, statistic_stride;
     struct instances threads, summary;
-    struct pf_hash_table names; /* the names in the list that arrange_instances works on */
+    struct pf_hash_table names; /* of the list that arrange_instances works on: name -> first instance */
 };
 
 static void add_instance(struct metrics *all, struct instances *instances, const struct instance *instance)
@@ -132,7 +135,7 @@ static const char *scope_name(struct metrics *all, uint64_t pointer)
     return name_at(all->meta, pointer);
 }
 
-/* Returns the name of a statistic's combining operation; its number in digits if it is unknown (a later minor version). */
+/* Returns the name of the operation that combines a statistic's values; its number in digits if it has no known name. */
 static const char *combine_word(const struct metrics *all, unsigned combine)
 {
     static const char *const words[] = {"sum", "min", "max"};
@@ -144,8 +147,8 @@ static const char *combine_word(const struct metrics *all, unsigned combine)
 }
 
 /*
- * Released: u64 scope, u64 formula, u8 combine, u16 id at 18. Draft, where each scope has its own statistics: u64
- * formula, u8 combine, u16 id at 10.
+ * Reads an array of statistics. Released layout: u64 scope, u64 formula, u8 combine, u16 id at 18. Drafts, where each
+ * scope has its own statistics: u64 formula, u8 combine, u16 id at 10.
  */
 static void read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
@@ -165,7 +168,10 @@ static void read_statistics(struct metrics *all, uint64_t array, unsigned count,
     }
 }
 
-/* Released: u64 scope, u16 id. Draft: u64 name, u16 number of statistics, u16 id, u64 statistics at 16. */
+/*
+ * Reads an array of a metric's scopes. Released layout: u64 scope, u16 id. Drafts: u64 name, u16 number of statistics, u16
+ * id, u64 statistics at 16.
+ */
 static void read_scopes(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
     for (unsigned i = 0; i < count && all->threads.list.n < INSTANCES_MAX; i++) {
@@ -183,8 +189,8 @@ static void read_scopes(struct metrics *all, uint64_t array, unsigned count, str
 }
 
 /*
- * Released: u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16 number of statistics. Draft: u64 name, u16 number
- * of scopes, padding, u64 scopes.
+ * Reads a metric. Released layout: u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16 number of statistics.
+ * Drafts: u64 name, u16 number of scopes, padding, u64 scopes.
  */
 static void read_metric_record(struct metrics *all, const unsigned char *bytes, uint32_t i)
 {
@@ -197,10 +203,7 @@ static void read_metric_record(struct metrics *all, const unsigned char *bytes, 
     read_statistics(all, statistics, n_statistics, instance);
 }
 
-/*
- * Section: u64 metrics, u32 number of metrics, then u8 strides of: a metric, a scope instance (draft: a scope), a
- * statistic.
- */
+/* Reads the section of metrics: u64 metrics, u32 number of metrics, u8 stride of metrics, of scopes and of statistics. */
 static void read_instances(struct metrics *all)
 {
     struct hpc_meta *meta = all->meta;
@@ -227,7 +230,7 @@ static void read_instances(struct metrics *all)
         read_metric_record(all, hpc_meta_record(meta, metrics + (uint64_t)i * stride, least), i);
 }
 
-/* Sorts exclusive metrics first: the first metric of a profile is its primary one. */
+/* Returns the position of a scope in the order of scopes. Exclusive is first: the first metric of a profile is its primary one. */
 static int rank_of_scope(const char *scope)
 {
     static const char *const order[] = {"function", "execution", "point"};
@@ -252,7 +255,7 @@ static const char *suffix_of_scope(const char *scope)
     return !strcmp(scope, "execution") ? "I" : !strcmp(scope, "function") ? "E" : scope;
 }
 
-/* Compares pointers: names are interned, so equal names are the same pointer. */
+/* Compares pointers, since equal names are interned as one string. */
 static bool hpc_is_metric_name(const void *of, uint32_t number, const void *key)
 {
     return ((const struct instances *)of)->list.at[number].facts.name == key;
@@ -280,8 +283,8 @@ static void arrange_instances(struct metrics *all, struct instances *instances)
 }
 
 /*
- * Makes the scopes of one metric partners; they are adjacent, from index `first` on. The partner of function and of point
- * is execution. The partner of execution is function or, if there is none, point.
+ * Makes metrics partners that are scopes of one metric of the file; these have the indexes from `first` on. The partner
+ * of `function` and of `point` is `execution`. The partner of `execution` is `function` or, if there is none, `point`.
  */
 static void pair_scopes(struct hpc_metrics *metrics, size_t first)
 {
@@ -344,7 +347,7 @@ static void read_metrics(struct hpc_meta *meta)
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
-/* General section: u64 title, u64 description. */
+/* Reads the general section: u64 title, u64 description. */
 static void read_general_section(struct hpc_meta *meta)
 {
     struct pf_run *run = meta->run;
@@ -355,7 +358,7 @@ static void read_general_section(struct hpc_meta *meta)
     pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-/* IdNames section: u64 array of u64 pointers, u8 number of pointers. */
+/* Reads the names of kinds of identifiers: u64 offset of an array of u64 pointers, u8 number of pointers. */
 static void read_identifiers(struct hpc_meta *meta)
 {
     struct hpc_state *state = meta->state;

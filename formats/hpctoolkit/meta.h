@@ -6,8 +6,8 @@
 #include "formats/hpctoolkit/read.h"
 
 /*
- * meta.db: eight sections of little-endian records that refer to each other by file offsets. Later versions may
- * lengthen records: each array declares the stride of its records.
+ * meta.db consists of eight sections of little-endian records, which refer to each other by file offsets. Each array
+ * declares the stride of its records, since later versions may lengthen records.
  */
 enum hpc_section { GENERAL, ID_NAMES, METRICS, CONTEXTS, STRINGS, MODULES, FILES, FUNCTIONS, SECTIONS };
 
@@ -26,9 +26,9 @@ struct hpc_meta {
     struct hpc_state *state;
     uint64_t size; /* of the file */
     struct hpc_extent sections[SECTIONS];
-    struct pf_window windows[HPC_META_WINDOWS]; /* recently used pieces of the file: a cache of pages */
+    struct pf_window windows[HPC_META_WINDOWS]; /* a direct-mapped cache of the file's pages */
     char string[HPC_STRING_MAX];                /* buffer for the last string read */
-    uint64_t budget; /* bytes of new strings that an undamaged file may still contain */
+    uint64_t budget; /* how many more bytes of distinct strings an undamaged file can contain */
 };
 
 /*

@@ -4,16 +4,16 @@
 
 #include "formats/hpctoolkit/meta.h"
 
-/* Flags of a context: which optional parts follow its fixed part, in this order. */
+/* Flags of a context's record: which optional parts follow its fixed part, in this order. */
 enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };
 
-/* Minimum size of an entry (the file declares the stride) and sizes of a context, in bytes. */
+/* Sizes of records in bytes: of an entry (at least; the file declares the stride), and of a context's fixed part. */
 enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
 
 /* Records between two checks of the pass. */
 enum { RECORDS_A_STEP = 8192 };
 
-/* An array of children that is being walked, and their parent. */
+/* An array of children that is being walked: the rest of it, as a range of file offsets, and the parent. */
 struct meta_tree_level {
     uint64_t at, end;
     uint32_t parent;
@@ -26,13 +26,13 @@ struct meta_tree_reading {
     struct hpc_array lists[HPC_LISTS];
     PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
     uint64_t
-        walked; /* total bytes of children arrays so far; arrays do not overlap, so at most the section's size */
+        walked; /* total size of the arrays pushed so far; at most the section's size if they do not overlap */
     bool duplicates; /* a duplicate context id has been reported */
 };
 
 /*
- * Interns a string of the file in the tree's strings. Strings of an undamaged file do not overlap, so their total size is
- * at most the file's. Strings beyond that budget become empty.
+ * Interns a string of the file in the tree's strings. The strings of an undamaged file do not overlap, so their total size
+ * is at most the file's: this is the budget. Once it is used up, strings become empty.
  */
 static uint32_t intern_at(const struct meta_tree_reading *reading, uint64_t pointer)
 {
@@ -62,7 +62,7 @@ static const struct {
                                [HPC_FILES] = {"files", FILES, 16},
                                [HPC_FUNCTIONS] = {"functions", FUNCTIONS, 40}};
 
-/* The item at a file offset; NULL if the pointer is invalid. */
+/* Returns the item at a file offset; NULL if there is none. */
 static const struct hpc_item *item_at_pointer(const struct meta_tree_reading *reading, enum hpc_list list,
                                               uint64_t pointer)
 {
@@ -93,7 +93,10 @@ static void name_nameless_function(const struct meta_tree_reading *reading, stru
     function->name = like.name;
 }
 
-/* Function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. Others: u32 flags, padding, u64 path. */
+/*
+ * Reads record i of a list. A function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. A module or
+ * file: u32 flags, padding, u64 path.
+ */
 static void read_item_record(const struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
 {
     const struct hpc_array *array = &reading->lists[list];
@@ -165,8 +168,8 @@ static void push_children(struct meta_tree_reading *reading, uint64_t at, uint64
 }
 
 /*
- * Reads the optional parts, which the flags declare: a function; a file and a line (half a word each, padded); a module
- * and an offset.
+ * Reads the optional parts of a context that its flags declare, in words of eight bytes: a function; a file and a line; a
+ * module and an offset.
  */
 static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context, const unsigned char *words,
                       size_t n_words, unsigned flags)
@@ -194,7 +197,7 @@ static void set_place(const struct meta_tree_reading *reading, struct hpc_contex
     }
 }
 
-/* Names a context of an unknown type (of a later minor version), for example `context of type 9`. */
+/* Returns a name for a context of an unknown type, for example `context of type 9`. Later minor versions may add types. */
 static uint32_t name_by_type(const struct meta_tree_reading *reading, const char *what, unsigned type)
 {
     char text[40];
@@ -203,8 +206,8 @@ static uint32_t name_by_type(const struct meta_tree_reading *reading, const char
 }
 
 /*
- * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
- * words that follow the fixed part, u16 propagation (not in drafts).
+ * Reads the next context of a level. Its fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8
+ * relation, u8 lexical type, u8 number of words that follow the fixed part, u16 propagation (not in drafts).
  */
 static void read_context_record(struct meta_tree_reading *reading, struct meta_tree_level *level)
 {
@@ -264,7 +267,7 @@ static void walk_contexts(struct meta_tree_reading *reading, uint64_t at, uint64
     }
 }
 
-/* Entry: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
+/* Reads an entry and its descendants: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
 static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, uint32_t root)
 {
     static const char *const names[] = {"unknown entry", "main thread", "application thread"};
@@ -296,7 +299,10 @@ static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, ui
         walk_contexts(reading, children, size, i);
 }
 
-/* Section: u64 entries, u16 number of entries, u8 stride; drafts: u64 size and u64 offset of the root's children. */
+/*
+ * Reads the section of contexts: u64 entries, u16 number of entries, u8 stride. In drafts: u64 size and u64 offset of the
+ * root's children.
+ */
 static void read_tree(struct meta_tree_reading *reading)
 {
     const struct hpc_meta *meta = reading->meta;

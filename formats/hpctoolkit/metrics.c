@@ -38,9 +38,9 @@ const char *hpc_keep(struct pf_run *run, const char *text, size_t size)
 /* ---- names and units ------------------------------------------------------------------------------ */
 
 /*
- * Extracts the unit from the brackets at the end of a metric's name: `sec` in `CPUTIME (sec) (I)` and in its statistic
- * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
- * name; a coefficient of variation has no unit. Returns "" if there is none.
+ * Returns the unit in the brackets at the end of a metric's name: `sec` for `CPUTIME (sec) (I)`. The name of a
+ * statistic in experiment.xml is the measured metric's name with a suffix such as `:PARTIAL:0` or `:Sum`, so the unit
+ * of `CPUTIME (sec):Mean (I)` is `sec` too. A coefficient of variation has no unit. Returns "" if there is no unit.
  */
 static const char *unit_in_name(struct pf_run *run, const char *name)
 {
@@ -70,13 +70,13 @@ bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *nam
 }
 
 /*
- * Makes a unique name: `NAME`, `NAME (SUFFIX)` if there is a suffix, `NAME (SUFFIX) (ID)` if that is taken. An empty
- * NAME becomes `metric ID`.
+ * Makes a unique name from the metric's NAME, or from `metric ID` if NAME is empty. Appends ` (SUFFIX)` if there is a
+ * suffix. If the result is taken, appends ` (ID)`, and if that is taken too, a number.
  */
 static const char *unique_metric_name(struct pf_run *run, struct pf_strings *names,
                                       const struct hpc_metric_facts *facts)
 {
-    /* NAME and SUFFIX come from hpc_keep, which replaces a byte by up to three. */
+    /* NAME and SUFFIX have up to HPC_NAME_MAX bytes in the file. hpc_keep may have replaced each byte by three. */
     char name[6 * HPC_NAME_MAX + 128], id[64];
     snprintf(id, sizeof id, "metric %" PRId64, facts->id);
     int size = snprintf(name, sizeof name, facts->suffix ? "%s (%s)" : "%s", *facts->name ? facts->name : id,
@@ -102,14 +102,14 @@ static bool register_metric(struct pf_run *run, struct hpc_taken *taken, size_t 
 
 /* ---- metrics of the threads ------------------------------------------------------------------------ */
 
-/*
- * How the scopes aggregate. Values of points are disjoint. An exclusive value of a frame includes its loops, lines and
- * instructions, so only frames add up. An inclusive value includes all descendants, so only roots add up. Other scopes
- * are specific to the tool and do not add up.
- */
 static const char of_exclusive[] = "cost of the context and what it holds, without what it calls";
 static const char of_inclusive[] = "cost of the context and all below it, calls included";
 
+/*
+ * The scopes of metrics, and over which contexts a sum goes. Values of the scope `point` are disjoint, so all contexts
+ * add up. An exclusive value of a frame includes its loops, lines and instructions, so only frames add up. An inclusive
+ * value includes all descendants, so only roots add up. Other scopes are specific to the tool and do not add up.
+ */
 static const struct scope {
     const char *name, *description;
     enum pf_over_contexts over_contexts;

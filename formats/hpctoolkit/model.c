@@ -35,7 +35,7 @@ void hpc_model_free(struct hpc_model *model)
     *model = (struct hpc_model){0};
 }
 
-/* Grows the arrays that pf_tree_add does not grow (optional ones of the tree, and the model's own) to the tree's capacity. */
+/* Grows the tree's optional columns and the model's own columns to the tree's capacity: pf_tree_add grows only the others. */
 static void grow_context_columns(struct pf_run *run, struct hpc_model *model)
 {
     struct pf_tree *tree = model->tree;
@@ -114,10 +114,13 @@ void hpc_context_cells(const struct pf_model *profile, uint32_t context, struct 
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Maximum size in bytes of a file name within a context's name; the columns file and module have the full path. */
+/* Maximum size in bytes of a base name within a context's name. The columns file and module hold the full path. */
 enum { PART_MAX = 400 };
 
-/* The last component of a path, ignoring a trailing slash, truncated between UTF-8 characters. */
+/*
+ * Returns the last component of a path, including a trailing slash, truncated to PART_MAX bytes at a UTF-8 character
+ * boundary; "" if there is no path.
+ */
 static struct pf_cell base_name_of(const struct hpc_model *model, uint32_t path)
 {
     struct pf_cell cell = pf_interned(model->tree->strings, path);

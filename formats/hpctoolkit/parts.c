@@ -10,14 +10,14 @@
 enum { FIRST_STREAM = 500 };
 
 /*
- * Sizes of headers in bytes: magic[18], version[5], `b`; then u32 rows and u32 columns for values; u64 flags for traces
- * since version 01.01.
+ * Sizes in bytes. HEADER: magic[18], version[5], `b`. In a file of values, u32 rows and u32 columns follow
+ * (VALUES_HEADER); in a trace since version 01.01, u64 flags.
  */
 enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
 
 enum { FILES_A_STEP = 256 };
 
-/* Maximum number of pieces of values, and of traces; a merged file may declare 2^32. */
+/* Maximum number of pieces (struct parts_piece) of values, and of traces. A merged file may declare 2^32. */
 enum { PIECES_MAX = 1 << 20 };
 
 /* Bytes of a merged file's records that are read at once. */
@@ -110,7 +110,7 @@ void hpc_parts_open(struct pf_run *run)
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return;
-    /* Normal for this layout: writers keep values per thread only on request. */
+    /* This is normal: writers keep values per thread only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
     pf_run_check(run, pf_rows_add(run->model->info, values, run->error));
@@ -119,7 +119,7 @@ void hpc_parts_open(struct pf_run *run)
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
 struct parts_piece {
-    uint32_t rank, thread; /* thread: FIRST_STREAM plus the number of a GPU's stream, if not a thread */
+    uint32_t rank, thread; /* thread: the thread's number, or FIRST_STREAM plus the number of a GPU's stream */
     uint32_t part;
     bool traces, merged;
     bool taken;           /* this trace is assigned to a piece with values */
@@ -127,7 +127,7 @@ struct parts_piece {
     unsigned char head[VALUES_HEADER];
     size_t head_size;    /* valid bytes of head */
     struct parts_piece *trace; /* the trace of the same thread, for a piece with values */
-    const char *name;    /* distinguishes pieces of equal rank and thread */
+    const char *name;    /* the file's name without suffix; distinguishes pieces of equal rank and thread */
     size_t name_size;    /* size of name in bytes; 0: no name */
 };
 
@@ -156,7 +156,7 @@ static void note_piece(const struct pieces *pieces, const struct parts_piece *pi
                 pieces->parts->items[piece->part].name, text);
 }
 
-/* File names are PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX; the fields are counted from the end. */
+/* Parses a file name: PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX. Counts dashes from the end, since PREFIX may contain some. */
 static void read_part_name(struct parts_piece *piece, const char *name)
 {
     const char *at = strrchr(name, '.'), *thread = NULL;
@@ -179,8 +179,8 @@ static void read_part_name(struct parts_piece *piece, const char *name)
 }
 
 /*
- * A file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64 offset; the parts;
- * 8 trailing bytes. A part ends where the next one begins.
+ * Adds the pieces of a file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64
+ * offset; the parts; 8 trailing bytes. A part ends where the next one begins.
  */
 static void read_merged(struct pieces *pieces, const struct parts_piece *file, struct pf_input *input)
 {
@@ -244,8 +244,8 @@ static void read_part_pieces(struct pieces *pieces, uint32_t i)
 }
 
 /*
- * Adds the pieces of all files of one kind. Merged files are read first; if there is one, the single files, which are
- * its sources, are skipped.
+ * Adds the pieces of all files of one kind. Reads merged files first. If they have pieces, skips the single files,
+ * which are their sources.
  */
 static void find_pieces(struct pieces *pieces, bool traces)
 {
@@ -279,8 +279,8 @@ static void find_pieces(struct pieces *pieces, bool traces)
 /* ---- assigning traces to threads -------------------------------------------------------------------------- */
 
 /*
- * Independent processes all have rank 0 and thread 0 and differ in the rest of their file names. Pieces of merged files
- * have no names; pair_up matches them by their order.
+ * Compares rank, thread and name. Independent processes all have rank 0 and thread 0, and differ only in the names of
+ * their files. Pieces of merged files have no names, so several may be equal.
  */
 static int compare_keys(const struct parts_piece *a, const struct parts_piece *b)
 {
@@ -291,7 +291,7 @@ static int compare_keys(const struct parts_piece *a, const struct parts_piece *b
     return order ? order : (a->name_size > b->name_size) - (a->name_size < b->name_size);
 }
 
-/* For qsort: by key; among equal keys in the order of discovery, in which values precede traces. */
+/* For qsort: by key, then in the order of discovery, in which values precede traces. */
 static int by_piece_key(const void *left, const void *right)
 {
     const struct parts_piece *const *x = left, *const *y = right, *a = *x, *b = *y;
@@ -299,7 +299,10 @@ static int by_piece_key(const void *left, const void *right)
     return order ? order : (a > b) - (a < b);
 }
 
-/* Assigns traces to values: among pieces of equal key, the n-th trace belongs to the n-th values. */
+/*
+ * Assigns traces to pieces with values: among pieces of equal key, the n-th trace belongs to the n-th piece with
+ * values. If any piece is from a merged file, names are ignored.
+ */
 static void pair_up(struct pieces *pieces)
 {
     bool named = true;

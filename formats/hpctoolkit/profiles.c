@@ -16,10 +16,11 @@ enum { TUPLE_MAX = 64 };
 
 /*
  * Finds the array of records of a file, with a stride of at least `least` bytes. Truncates an array that exceeds the
- * file, with a warning. `file` is the name for warnings, `xml4` and `meta` are the magic bytes of the two layouts.
- *   experiment.xml's layout: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
- *   meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
- *     first section begins with {u64 array, u32 count, u8 stride}.
+ * file, with a warning. `file` is the name for warnings; `xml4` and `meta` are the magic bytes of the two layouts.
+ *   experiment.xml's layout: magic[16], u8 major, u8 minor, u32 number of records, u16 number of sections, then
+ *     {u64 size, u64 offset} per section. The first section is the array.
+ *   meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} per section. The first section
+ *     begins with {u64 offset of the array, u32 number of records, u8 stride}.
  */
 static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, const char *file,
                                    const char *xml4, const char *meta, size_t least)
@@ -66,7 +67,7 @@ static struct pf_input *open_database_file(struct pf_run *run, const char *name)
 
 /* ---- profiles --------------------------------------------------------------------------------------- */
 
-/* A profile's record. */
+/* A record of profile.db's array of profiles. */
 struct info {
     struct hpc_block block;
     uint64_t tuple; /* file offset; 0: none */
@@ -74,9 +75,9 @@ struct info {
 };
 
 /*
- * experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 contexts, u64 block. meta.db's: u64
- * number of values, u64 their offset, u32 contexts, padding, u64 offset of the pairs, u64 tuple, u32 flags (not in
- * drafts; bit 0: a summary).
+ * Decodes record i. experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 number of contexts,
+ * u64 offset of the values. meta.db's: u64 number of values, u64 offset of the values, u32 number of contexts, padding,
+ * u64 offset of the pairs, u64 tuple, u32 flags (not in drafts; bit 0: a summary). Without flags, record 0 is the summary.
  */
 static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
                              uint64_t i)
@@ -99,7 +100,7 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
 struct profiles_reading {
     struct pf_run *run;
     struct hpc_state *state;
-    struct pf_window window, others; /* of the records; of the data that records refer to */
+    struct pf_window window, others; /* window: of the records; others: of the data that records refer to */
     struct hpc_block_reader *blocks;
     bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
 };
@@ -111,7 +112,7 @@ static void free_profiles_reading(struct profiles_reading *reading)
     free(reading);
 }
 
-/* Returns the state of reading, which the run owns. */
+/* Allocates the state, which the run owns. */
 static struct profiles_reading *begin_profiles(struct pf_run *run)
 {
     struct profiles_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_profiles_reading);
@@ -155,7 +156,10 @@ static void check_footer(struct pf_run *run, struct pf_input *input, const char 
                     file);
 }
 
-/* experiment.xml's writers stored the footers as integers, so the bytes may be reversed, and wrote none after traces. */
+/*
+ * Checks the files' footers. Writers of experiment.xml's layout stored the footer as an integer, so its bytes may be
+ * reversed, and wrote no footer to trace.db.
+ */
 static void check_footers(struct pf_run *run)
 {
     const struct hpc_state *state = hpc_state(run->model);
@@ -208,9 +212,9 @@ static bool is_inclusive_scope(const struct pf_metric *metric)
 }
 
 /*
- * Marks metrics without values as empty. whole: all values have been seen. Otherwise only the first ones have, which
- * include the root's inclusive values: an exclusive metric is then empty if its inclusive partner is. An empty point
- * metric loses its partner, whose inclusive costs come from other scopes.
+ * Marks metrics without values as empty. whole: all values have been scanned. Otherwise only the first ones have. These
+ * include the root's inclusive values, so an exclusive metric is empty if its inclusive partner is. An empty metric of
+ * scope `point` loses its partner, whose costs come from other scopes.
  */
 static void mark_empty(const struct profiles_reading *reading, bool whole)
 {
@@ -227,8 +231,9 @@ static void mark_empty(const struct profiles_reading *reading, bool whole)
 }
 
 /*
- * Determines which metrics have values. Blocks of a damaged file may overlap: the budget for a small file is twice
- * LOOK_THROUGH. For a large file, the summary, which comes first, shows which metrics have values.
+ * Determines which metrics have values. Scans all values of a small file, up to twice LOOK_THROUGH, since blocks of a
+ * damaged file may overlap. Scans the first values of a large file, and relies on them only if they begin with the
+ * summary, which has values of each metric that a thread has values of.
  */
 static void look_at_profiles(struct profiles_reading *reading)
 {
@@ -269,9 +274,10 @@ void hpc_profiles_open(struct pf_run *run)
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 /*
- * Tuple: u16 number of elements (in meta.db's layouts followed by 6 bytes of padding), then the elements. An element in
- * experiment.xml's layout: u16 kind (its two top bits select how to print the element), u64 physical, u64 logical; in
- * meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
+ * Reads a tuple, the identity of the last added thread: u16 number of elements, 6 bytes of padding (not in
+ * experiment.xml's layout), elements. An element in experiment.xml's layout: u16 kind (its two top bits select how to
+ * print the element), u64 physical, u64 logical. In meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical
+ * number too), u32 logical, u64 physical.
  */
 static void read_tuple(struct profiles_reading *reading, uint64_t at)
 {
@@ -324,8 +330,8 @@ static void read_threads(struct profiles_reading *reading)
 /* ---- traces ---------------------------------------------------------------------------------------- */
 
 /*
- * A trace's record: u32 profile; u16 type in experiment.xml's layout, u32 padding in meta.db's; u64 start, u64 end.
- * The offset of an empty trace is not validated: writers leave it arbitrary.
+ * Reads a record of trace.db: u32 profile; u16 type in experiment.xml's layout, u32 padding in meta.db's; u64 start,
+ * u64 end. Does not validate the offsets of an empty trace, since writers leave them arbitrary.
  */
 static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t at)
 {

@@ -41,7 +41,7 @@ static inline bool hpc_is_unreadable(int code)
 
 /* ---- profiles.c: profile.db --------------------------------------------------------------------- */
 
-/* Size of a sample in bytes: u64 time, u32 context; an old data-centric trace has four bytes more. */
+/* Size of a sample in bytes: u64 time, u32 context. A sample of a data-centric trace of 2.x has four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
 /* Opens profile.db and trace.db if they exist, and determines which metrics have values. */
@@ -58,13 +58,10 @@ void hpc_profiles_load(struct pf_run *run);
  */
 enum { HPC_PAIR = 12 }; /* size of a pair in bytes */
 
-/*
- * True if a block is within its file. In experiment.xml's layout the pairs follow the values; sets block->indices
- * accordingly.
- */
+/* True if a block is within its file. In experiment.xml's layout, also sets block->indices: the pairs follow the values. */
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block);
 
-/* Reads blocks. */
+/* A reader of blocks, for one thread at a time. */
 struct hpc_block_reader {
     const struct hpc_state *state;
     struct pf_window pairs, values;
@@ -78,15 +75,15 @@ void hpc_block_reader_close(struct hpc_block_reader *reader);
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
- * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so, if the layout has none or if
- * the block is known to be damaged; 0 if not; -1 with *error filled.
+ * Checks the pair that terminates a block in experiment.xml's layout. Returns 0 if it is wrong; 1 if it is right, or if
+ * there is none to check (in another layout, or in an empty or cut block); -1 with *error filled.
  */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);
 
 /*
- * Reads pair i of a block: its context's id and the range [*first, *end) of its values. Returns 1; 0 if the range is
- * invalid; -1 with *error filled.
+ * Reads pair i of a block: the context's id, and the range [*first, *end) of the context's values. Returns 1; 0 if the
+ * range is invalid; -1 with *error filled.
  */
 int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i, uint32_t *id,
                    uint64_t *first, uint64_t *end, struct pf_error *error);
@@ -99,26 +96,28 @@ int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *blo
 struct hpc_group {
     struct hpc_group_value {
         uint32_t id, metric; /* the metric's id, and its index among the known metrics */
-        uint32_t place;      /* its position in the file's order */
+        uint32_t place;      /* its position in the group before sorting */
         double value;
     } * values;
     size_t count, room;
 };
 
+/* Appends a value. Returns 0, or -1 with *error filled. */
 int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double value,
                   struct pf_error *error);
 
 /*
- * Fills the group with the values of pair i by ascending metric id; values of metrics that are not in `known` are left
- * out. *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
+ * Fills the group with the values of pair i by ascending metric id, except values of metrics that are not in `known`.
+ * Sets *context to the index of the pair's context; PF_NO_ID: the pair is invalid, or the context is unknown. Returns
+ * 0, or -1 with *error filled.
  */
 int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i,
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,
                     struct pf_error *error);
 
 /*
- * Finds the pair of a context id by binary search. *entry is its number, or n_contexts if the block has none. Returns
- * 0, or -1 with *error filled.
+ * Finds the pair of a context id by binary search. Sets *entry to the pair's number, or to n_contexts if the block has
+ * no such pair. Returns 0, or -1 with *error filled.
  */
 int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint64_t id, uint32_t *entry,
                    struct pf_error *error);
@@ -137,8 +136,8 @@ void hpc_index_load(struct pf_run *run);
 void hpc_index_free(struct hpc_index *index);
 
 /*
- * Returns the context's first pair with a number of at least `from`, or HPC_NO_PAIR. The search starts at `known`, an
- * earlier pair of the context; if the caller knows none, `known` is `from` or more.
+ * Returns the context's first pair with a number of at least `from`, or HPC_NO_PAIR. The search starts at `known`, which
+ * must be a pair of the context, or at the context's first pair if `known` is `from` or more.
  */
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from);
 
@@ -146,7 +145,7 @@ uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_
 
 /*
  * Each thread has two files: a dense table of values (*.metric-db) and a trace (*.hpctrace). hpcviewer may have merged
- * all files of a kind into one (experiment-1.mdb, experiment.mt). There may be thousands of files: each is open only
+ * all files of a kind into one (experiment-1.mdb, experiment.mt). There may be thousands of files, so each is open only
  * while it is being read.
  */
 struct hpc_parts;

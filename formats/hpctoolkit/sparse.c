@@ -26,7 +26,7 @@ static int by_metric_id(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Sorts by metric id. The first of several values of one metric is kept. */
+/* Sorts the values by metric id, and removes all but the first value of each metric. */
 static void sort_group(struct hpc_group *group)
 {
     bool sorted = true;
@@ -45,13 +45,13 @@ static void sort_group(struct hpc_group *group)
 /* ---- blocks --------------------------------------------------------------------------------------- */
 
 /*
- * Sizes of a value and a pair in bytes, and the context id of the terminating pair in experiment.xml's layout ("end!"),
- * whose index is the number of values. A value in meta.db's layout: u16 metric, f64 value; in experiment.xml's: the
- * reverse order.
+ * Sizes of a value and of a pair in bytes. A value is u16 metric, f64 value in meta.db's layout; the order is reversed
+ * in experiment.xml's. In the latter a pair with the context id END ("end!") terminates the pairs; its index is the
+ * number of values.
  */
 enum { VALUE = 10, PAIR = HPC_PAIR, END = 0x656e6421 };
 
-/* Maximum number of values of one context: one per metric id. */
+/* Maximum number of values of one context: one per metric id, which has 16 bits. */
 enum { GROUP_MAX = 1 << 16 };
 
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block)
@@ -90,7 +90,7 @@ struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room)
     return reader;
 }
 
-/* Decodes a pair: u32 context, u64 index of its first value. */
+/* Decodes a pair: u32 context id, u64 index of the context's first value. */
 static void decode_pair(const struct hpc_state *state, const unsigned char *bytes, uint32_t *id,
                         uint64_t *number)
 {
@@ -128,7 +128,6 @@ int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *bloc
     return *first <= *end && *end <= block->n_values && *end - *first <= GROUP_MAX;
 }
 
-/* Decode the fields of a value. */
 static uint32_t metric_id_in_value(const struct hpc_state *state, const unsigned char *bytes)
 {
     return pf_u16(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
@@ -225,8 +224,8 @@ void hpc_index_free(struct hpc_index *index)
 }
 
 /*
- * Prepends a thread's pairs to the lists of their contexts; threads are added from the last to the first. A context has
- * at most one pair per thread.
+ * Prepends a thread's pairs to the lists of their contexts. A context has at most one pair per thread, and threads are
+ * added from the last to the first, so each list is in ascending order.
  */
 static void add_pairs(struct pf_run *run, struct hpc_index *index, struct hpc_block_reader *reader,
                       uint32_t thread)

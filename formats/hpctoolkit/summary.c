@@ -14,7 +14,7 @@ static int fill_summary_row(const struct hpc_state *state, uint32_t context, uin
     return 1;
 }
 
-/* Cursor state: the entry of the summary's block whose values `group` holds. Row numbers are those of the table "values". */
+/* Cursor state: the entry of the summary's block whose values `group` holds. Row numbers are composed as in "values". */
 struct summary_reader {
     const struct hpc_state *state;
     struct hpc_block_reader blocks;
@@ -99,7 +99,7 @@ static double metric_operand(void *arg, uint32_t id, bool *known)
     return 0;
 }
 
-/* Computes the derived metrics of a context from its values: each entry has one row number per metric. */
+/* Computes a derived metric of a context from the context's values. Each entry has one row number per row of summary_metrics. */
 static int summary_statistic_row(const struct pf_cursor *cursor, void *own, uint64_t number,
                                  struct pf_cell *cells, struct pf_error *error)
 {

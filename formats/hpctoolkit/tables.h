@@ -8,7 +8,7 @@
 
 /* ---- values.c ----------------------------------------------------------------------------------- */
 
-/* Columns of the table "values": sorted by thread, then context id, then metric id. */
+/* Columns of the table "values". Its rows are sorted by thread, then context id, then metric id. */
 enum {
     HPC_VALUE_THREAD,
     HPC_VALUE_CONTEXT,
@@ -20,14 +20,14 @@ enum {
 extern const struct pf_numbered hpc_values;
 
 /*
- * A row number of the table is an entry's number, shifted left by HPC_VALUE_BITS, plus the value's index in the entry.
- * Metric ids have 16 bits, so the index fits.
+ * An entry is a context with values of one thread (or of the summary). A value's row number is the number of its entry
+ * shifted left by HPC_VALUE_BITS, plus the value's index in the entry. Metric ids have 16 bits, so the index fits.
  */
 enum { HPC_VALUE_BITS = 16 };
 
 /*
- * The number of the row after `number`, whose entry has `rows` rows: the next row of this entry, or the first row of the
- * next entry.
+ * Returns the number of the row after `number`: the next row of its entry, which has `rows` rows, or the first row of
+ * the next entry.
  */
 static inline uint64_t hpc_row_after(uint64_t number, uint64_t rows)
 {
@@ -41,9 +41,12 @@ extern const struct pf_numbered hpc_trace;
 
 /* ---- summary.c ---------------------------------------------------------------------------------- */
 
-/* Columns of the tables "summary" and "statistics" (computed from the former): sorted by context id, then metric id. */
+/*
+ * Columns of the tables "summary" and "statistics", which is computed from "summary". Rows are sorted by context id,
+ * then by metric id in "summary", and by row of "summary_metrics" in "statistics".
+ */
 enum { HPC_SUM_CONTEXT, HPC_SUM_METRIC, HPC_SUM_VALUE, HPC_SUM_NAME, HPC_SUM_COLUMNS };
 extern const struct pf_numbered hpc_summary, hpc_statistics;
-extern const struct pf_numbered hpc_old_summary; /* "summary" of 2.x */
+extern const struct pf_numbered hpc_old_summary; /* "summary" of 2.x, with rows in the order of the file */
 
 #endif

@@ -7,7 +7,9 @@
 #include "formats/kit/store.h"
 #include "formats/runtime/notes.h"
 
-/* The data of a database: contexts, metrics, threads. */
+/* Types of the driver: contexts, metrics, threads. */
+
+/* The layout of a database: which files it has, and the records in them. */
 enum hpc_layout {
     HPC_META,  /* releases since 2022.10: meta.db, little-endian */
     HPC_DRAFT, /* development versions of 2022 before that: same files, different records */
@@ -17,10 +19,7 @@ enum hpc_layout {
 
 /* ---- the model: contexts and the things they refer to -------------------------------------------------- */
 
-/*
- * The calling-context tree with its modules, files and functions. The readers of meta.db and experiment.xml build it;
- * it is immutable once loaded.
- */
+/* Kinds of contexts. */
 enum hpc_kind {
     HPC_ROOT,
     HPC_ENTRY,
@@ -59,12 +58,16 @@ struct hpc_items {
     size_t room;
 };
 
-/* A value of the summary of 2.x. experiment.xml lists these inside the elements of the contexts. */
+/* A value of the summary of 2.x. experiment.xml has these values inside the elements of the contexts. */
 struct hpc_old_value {
     double value;
     uint32_t context, metric;
 };
 
+/*
+ * The calling-context tree with its modules, files and functions. The readers of meta.db and experiment.xml build it;
+ * it is immutable once loaded.
+ */
 struct hpc_model {
     struct pf_tree *tree; /* owned until the profile takes ownership */
     uint64_t *offset;     /* by context: offset in its module, or HPC_NO_OFFSET */
@@ -117,10 +120,13 @@ enum {
 
 struct hpc_summary_metrics {
     struct hpc_taken taken;
-    struct pf_rows *rows; /* the rows of summary_metrics, one per metric; NULL: no metrics */
+    struct pf_rows *rows; /* of the table summary_metrics, one per metric; NULL: no metrics */
 };
 
-/* Kinds of identifiers with the same number in all databases. The database declares the names of kinds with larger numbers. */
+/*
+ * Kinds of the identifiers that make up a thread's identity. These have the same number in all databases; kinds with
+ * larger numbers are named by the database.
+ */
 enum hpc_identifier {
     HPC_SUMMARY,
     HPC_NODE,
@@ -140,15 +146,18 @@ struct hpc_identity {
     uint64_t logical, physical;
 };
 
-/* The position of a profile's values in profile.db. */
+/* The position of a profile's values in profile.db (see sparse.c in read.h). */
 struct hpc_block {
-    uint64_t values, indices; /* file offsets of the first value and of the first (context, index) pair */
+    uint64_t values, indices; /* file offsets of the first value and of the first pair */
     uint64_t n_values;
     uint32_t n_contexts;
     bool is_cut; /* the block is damaged after its first n_contexts pairs */
 };
 
-/* Kinds of rows of a thread, each numbered through all threads: contexts with values (2.x: dense rows), samples. */
+/*
+ * Kinds of rows of a thread: contexts with values (2.x: rows of its dense table), and samples of its trace. Rows of
+ * each kind are numbered across all threads.
+ */
 enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 
 struct hpc_thread {
@@ -161,7 +170,7 @@ struct hpc_thread {
     uint64_t samples;       /* number of samples */
     size_t identity;        /* index of its first identity element, which is the outermost one (the node) */
     uint32_t elements;      /* number of identity elements */
-    uint64_t before[HPC_KINDS_OF_ROWS]; /* number of rows of all threads before this one */
+    uint64_t before[HPC_KINDS_OF_ROWS]; /* total number of rows of the threads before this one */
 };
 
 struct hpc_threads {
@@ -174,7 +183,7 @@ struct hpc_threads {
     struct pf_ids profiles; /* index of the profile in the database -> index in `items` */
 };
 
-/* The array of records in the first section of profile.db or trace.db. */
+/* An array of records in a file: its offset, number of records, and distance of two records in bytes. */
 struct hpc_array {
     uint64_t at, count, stride;
 };
@@ -183,10 +192,10 @@ struct hpc_array {
 
 struct hpc_parts;
 
-/* Maps contexts to the numbers of their pairs in the threads' blocks; see read.h. */
+/* Maps contexts to their pairs in the threads' blocks (see read.h). Pairs are numbered as HPC_OF_VALUES. */
 struct hpc_index {
-    uint32_t *first; /* by context: its first pair */
-    uint32_t *next;  /* by pair: the next pair of its context; NULL: there is no index */
+    uint32_t *first; /* by context: number of its first pair */
+    uint32_t *next;  /* by pair: number of the next pair of its context; NULL: there is no index */
 };
 
 struct hpc_state {

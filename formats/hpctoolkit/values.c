@@ -5,7 +5,7 @@
 
 /* ---- the rows of threads --------------------------------------------------------------------------- */
 
-/* Cursor state for values and samples. Entries (contexts with values) and samples have numbers across threads: enum hpc_rows. */
+/* Cursor state for values and samples. Entries (see tables.h) and samples are numbered across all threads (enum hpc_rows). */
 struct thread_reader {
     struct hpc_state *state;
     /* The current thread: */
@@ -64,7 +64,7 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* Sets the cursor's range of numbers: the rows of its thread if it is restricted to one, otherwise all rows. */
+/* Sets the cursor's range of numbers to the rows of the thread that it is restricted to, or to all rows. */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                              size_t room, struct pf_error *error)
 {
@@ -78,7 +78,7 @@ static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *
     return 0;
 }
 
-/* The thread that owns a row number, by binary search. */
+/* Returns the thread that owns a row number, by binary search. */
 static uint32_t thread_of_row(const struct hpc_threads *threads, enum hpc_rows what, uint64_t number)
 {
     uint32_t low = 0, high = threads->count; /* invariant: before[low] <= number */
@@ -154,8 +154,8 @@ static int begin_thread_values(const struct pf_cursor *cursor, struct pf_numbers
 }
 
 /*
- * Reads entry i of a thread of 2.x: row i of its dense table, one double per column, holds the values of context i + 1.
- * Zero means no value.
+ * Reads entry i of a thread of 2.x. Row i of the thread's dense table, one double per column, holds the values of the
+ * context with id i + 1. Zero means that there is no value.
  */
 static int read_dense_row(struct thread_reader *reader, const struct hpc_thread *thread, uint64_t i,
                           struct pf_error *error)
@@ -178,7 +178,7 @@ static int read_dense_row(struct thread_reader *reader, const struct hpc_thread 
     return 0;
 }
 
-/* Finds a thread's entry of a context id; *entry is n_contexts if there is none. Returns 0, or -1 with *error filled. */
+/* Sets *entry to a thread's entry for a context id, or to n_contexts if there is none. Returns 0, or -1 with *error filled. */
 static int find_entry_in_thread(const struct hpc_state *state, const struct hpc_thread *thread, uint64_t id,
                                 uint32_t *entry, struct pf_error *error)
 {
@@ -189,8 +189,8 @@ static int find_entry_in_thread(const struct hpc_state *state, const struct hpc_
 }
 
 /*
- * Finds the first entry of the cursor's context from *entry on; *entry becomes `end` if there is none. Returns 0, or -1
- * with *error filled.
+ * Advances *entry to the first entry of the cursor's context from *entry on, or to `end` if there is none. Returns 0, or
+ * -1 with *error filled.
  */
 static int find_entry_of_context(const struct pf_cursor *cursor, const struct thread_reader *reader,
                                  uint64_t end, uint64_t *entry, struct pf_error *error)
@@ -216,7 +216,10 @@ static int find_entry_of_context(const struct pf_cursor *cursor, const struct th
     return 0;
 }
 
-/* Fills the group with the values of `entry` or, if a context is selected, of that context's first entry from `entry` on. */
+/*
+ * Fills the group with the values of `entry`. If the cursor is restricted to a context, uses the first entry of that
+ * context from `entry` on instead.
+ */
 static int enter_entry(const struct pf_cursor *cursor, struct thread_reader *reader, uint64_t entry,
                        struct pf_error *error)
 {
@@ -274,7 +277,7 @@ static int begin_thread_samples(const struct pf_cursor *cursor, struct pf_number
     return begin_thread_rows(cursor, numbers, HPC_OF_TRACE, HPC_SAMPLE * 10922, error);
 }
 
-/* Converts a time to ns; absent on overflow. */
+/* Converts a time to ns. The cell is absent if the time does not fit 64 bits. */
 static struct pf_cell trace_time(const struct hpc_state *state, uint64_t ticks)
 {
     enum { SECOND = 1000000000 };
