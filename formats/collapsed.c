@@ -78,10 +78,10 @@ static bool is_stack(struct pf_slice slice)
 /* Properties of the lines in a file's head, without empty lines and comments. */
 struct collapsed_evidence {
     unsigned lines;   /* number of lines */
-    unsigned counted; /* of those with a count */
-    unsigned twice;   /* of those with two counts */
-    unsigned stacks;  /* of those with a count after a text that looks like a stack */
-    bool real, large; /* some count has a decimal point; is at least LARGE_COUNT */
+    unsigned counted; /* number of lines with a count */
+    unsigned twice;   /* number of lines with two counts */
+    unsigned stacks;  /* number of lines with a count after a text that looks like a stack */
+    bool real, large; /* real: some count has a decimal point; large: some count is at least LARGE_COUNT */
 };
 
 static struct collapsed_evidence collapsed_examine(const char *at, size_t size, bool all)

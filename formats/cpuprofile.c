@@ -34,7 +34,7 @@ struct link {
     uint32_t node; /* index of the parent */
 };
 
-/* A time as listed in the file: microseconds, or seconds in old files. */
+/* A time as listed in the file, in billionths of the file's unit: a microsecond, or a second in old files. */
 struct v8_moment {
     pf_int128 billionths;
     bool given;
@@ -87,7 +87,7 @@ static const struct pf_json_member look_node_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Return 1 if the file is a profile, -1 if not. */
+/* Returns 1 if the file is a profile, -1 if not. So does v8_examine_head. */
 static int look_at_list(const struct pf_json_walk *walk)
 {
     struct pf_json_token token;
@@ -301,8 +301,8 @@ static void name_nodes(struct v8 *v8)
 }
 
 /*
- * Adds the node's context. Its file is shown only if no other file has a function of its name; `apart` keeps functions of
- * one name in different files different.
+ * Adds the node's context. Its file is shown only if no other file has a function of its name. `apart` distinguishes
+ * functions of one name in different files.
  */
 static void make_context(struct v8 *v8, struct v8_node *node)
 {
@@ -491,7 +491,7 @@ static int v8_read_head(const struct pf_json_walk *walk)
     return v8_read_node(walk);
 }
 
-/* Reads a number, or its text as written by cpuprofilify; DevTools accepts both. */
+/* Reads a number, or a string with a number, as cpuprofilify writes it. DevTools accepts both. */
 static int take_moment(const struct pf_json_walk *walk)
 {
     struct v8_moment *moment = walk->place;

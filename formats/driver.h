@@ -25,7 +25,10 @@ struct pf_probe;     /* formats/probe.h */
 struct pf_probe_result; /* formats/probe.h */
 struct pf_value_row; /* formats/driver_extra.h */
 
-/* Stages of a model, in order. Each is loaded once, when it is first needed; its parts are immutable afterwards and read by many threads. */
+/*
+ * Stages of a model, in order. Each is loaded once, when it is first needed. Its parts are immutable afterwards and
+ * read by many threads.
+ */
 enum pf_stage {
     PF_OPENED,      /* after open(): header, metadata; costs a few reads (at most about 1 MB) */
     PF_PARTITIONED, /* the partitions' names (a light pass) */

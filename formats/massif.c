@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's text: the size of the heap at several moments (snapshots), for some of them with a tree of the allocating
+ * Massif's text: the size of the heap at several moments (snapshots). Some snapshots have a tree of the allocating
  * functions. The file's tree is inverted: its root is the allocator, and the children of a function are its callers. It
  * is served in call order. See docs/formats/massif.md.
  */
@@ -24,8 +24,9 @@ static const struct pf_column field_columns[FIELDS] = {
 };
 
 /*
- * Kinds of contexts, by their node: a function with an address; the root (`(heap allocation functions) malloc/new/new[],
- * --alloc-fns, etc.`); a summary of callers with few bytes each (`in 12 places, all below massif's threshold`).
+ * Kinds of contexts. FUNCTION: the node has an address. ALLOCATOR: the root (`(heap allocation functions)
+ * malloc/new/new[], --alloc-fns, etc.`). PLACES: a summary of callers with few bytes each (`in 12 places, all below
+ * massif's threshold`).
  */
 enum { FUNCTION, ALLOCATOR, PLACES };
 static const char *const kinds[] = {[FUNCTION] = "function", [ALLOCATOR] = "allocator", [PLACES] = "places"};
@@ -116,7 +117,10 @@ static void massif_probe(struct pf_probe *probe, struct pf_probe_result *result)
     }
 }
 
-/* Adds the header's lines to the profile's info. Returns true if there are any. */
+/*
+ * Adds the header's lines to the profile's info. Looks for them at the end of the file if `tail` is set, otherwise at
+ * its start. Returns true if the info has any lines.
+ */
 static bool massif_add_info(struct pf_build *build, bool tail)
 {
     char bytes[LOOK];
@@ -167,7 +171,7 @@ struct massif {
     struct pf_line line; /* the last line read */
     uint32_t metric;     /* mem_heap_B, the only one with a tree: index 0 */
 
-    bool within;        /* inside a snapshot: the members up to `tree` */
+    bool within;        /* inside a snapshot, which the members up to `tree` describe */
     uint32_t partition; /* PF_NO_PARTITION: not added yet */
     uint32_t name;      /* index of a string */
     uint64_t begun;     /* line in which the snapshot begins */
@@ -222,7 +226,7 @@ static void add_own(struct massif *massif, size_t depth, int64_t own)
     pf_build_add(build, massif->partition, context, massif->metric, pf_int(own));
 }
 
-/* Closes all open nodes at `depth` or deeper, whose callers have all been read. */
+/* Closes all open nodes at `depth` or deeper. All of their callers have been read. */
 static void close_nodes(struct massif *massif, size_t depth)
 {
     while (massif->open.n > depth) {

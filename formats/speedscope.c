@@ -133,8 +133,8 @@ static int read_frame(const struct pf_json_walk *walk)
 }
 
 /*
- * Reads the list of frames. Once all are known, a frame keeps its file only if no other file has a function of its name;
- * `apart` keeps frames of one name in different files different.
+ * Reads the list of frames. Once all are known, a frame keeps its file only if no other file has a function of its
+ * name. `apart` distinguishes frames of one name in different files.
  */
 static int read_frames(const struct pf_json_walk *walk)
 {

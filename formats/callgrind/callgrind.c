@@ -16,7 +16,7 @@ struct callgrind_evidence {
     bool numbered;             /* names have the form (1) or (1) name */
     bool over;                 /* the head is the whole file */
     bool body;                 /* a line of the body has been seen */
-    bool other;                /* a line of neither format has been seen */
+    bool other;                /* a line that belongs to neither format has been seen */
     enum callgrind_word first; /* keyword of the first line that has one */
     bool magic;                /* `# callgrind format` */
 };
@@ -54,7 +54,10 @@ static void callgrind_examine(struct pf_probe *probe, struct callgrind_evidence 
         callgrind_examine_line(look, line);
 }
 
-/* True if a keyword occurs that Cachegrind's files never have. */
+/*
+ * True if the file cannot be Cachegrind's: it has a keyword or numbered names that Cachegrind never writes, or its
+ * first keyword is neither desc: nor cmd:.
+ */
 static bool is_callgrind(const struct callgrind_evidence *look)
 {
     for (enum callgrind_word word = OB; word < WORDS; word++)

@@ -10,9 +10,9 @@
 
 /*
  * The text formats of Callgrind and Cachegrind, as written by valgrind, xdebug, yappi, pprof, ruby-prof and others.
- * Both have one grammar: lines select an object (ob=), a file (fl=) and a function (fn=); cost lines follow, with a
- * position and a count per event of the header, which are the function's exclusive costs. After cfn= and calls=, one
- * cost line holds a call's inclusive costs.
+ * Both have one grammar. Lines select an object (ob=), a file (fl=) and a function (fn=). Cost lines follow. Each has a
+ * position and a count per event of the header; the counts are exclusive costs of the function. After cfn= and calls=,
+ * one cost line holds a call's inclusive costs.
  *
  * The format has no call tree. A context is a function, identified by object, file and name; calls are a separate
  * table.
@@ -150,7 +150,7 @@ struct callgrind {
     uint32_t name, function;     /* PF_NO_STRING: none yet */
     uint32_t own;                /* row of the function's exclusive costs; PF_NO_STRING: not looked up yet */
     uint32_t callee_object, callee_file, callee_name;
-    bool calling, jumping; /* the next cost line belongs to calls; to a jump, which has no costs */
+    bool calling, jumping; /* calling: the next cost line belongs to calls; jumping: to a jump, which has no costs */
     pf_int128 calls;       /* number of calls, from the last calls= line */
 
     /* A part's sums: computed, and as declared by its summary or totals line. */

@@ -57,8 +57,8 @@ static void callgrind_find_only(struct finish *finish, uint32_t names)
 }
 
 /*
- * Resolves a callee. Old xdebug omits the file of a callee, which the reader then takes to be in the caller's file. If
- * there is no such function, the only function of its name is meant.
+ * Resolves a callee. Old xdebug omits the file of a callee, and the reader then assumes the caller's file. If there is
+ * no such function, the only function of that name is meant.
  */
 static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 {

@@ -66,7 +66,9 @@ static void add_line_cost(struct callgrind *callgrind, unsigned metric, pf_int12
     pf_line_sums_add(callgrind->lines, &where, callgrind->exclusive[metric], cost);
 }
 
-/* Adds the counts of a cost line to a row; own: also to the part's sums and to the source line. */
+/*
+ * Adds the counts of a cost line to a row. If `own` is set, adds them to the part's sums and to the source line, too.
+ */
 static void callgrind_add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, bool own)
 {
     for (unsigned event = 0; counts.at < counts.end; event++) {
@@ -99,7 +101,10 @@ static void enter_function(struct callgrind *callgrind, uint32_t name)
     *PF_ITEM(callgrind->build->run, callgrind->defined, callgrind->function) = true;
 }
 
-/* Reads the cost line after calls=: the inclusive costs of the calls. A callee without cfi= or cob= is in the caller's file or object. */
+/*
+ * Reads the cost line after calls=, which has the inclusive costs of the calls. Without cfi=, the callee is in the
+ * current file; without cob=, in the current object.
+ */
 static void callgrind_read_call(struct callgrind *callgrind, struct pf_slice counts)
 {
     bool has_file = callgrind->callee_file != PF_NO_STRING,
@@ -173,7 +178,7 @@ static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionar
     return text.at < text.end ? callgrind_parse_name(callgrind, dictionary, text) : PF_NO_STRING;
 }
 
-/* Drops a pending call, which has no cost line. */
+/* Drops a call that has no cost line, with a warning. */
 static void callgrind_end_call(struct callgrind *callgrind)
 {
     if (callgrind->calling)
@@ -265,7 +270,7 @@ static struct pf_slice bracketed(struct pf_slice name, bool words_before)
     return unit;
 }
 
-/* The unit of an event: from its name, otherwise from its long name, otherwise it is a count. */
+/* Returns the unit in an event's name or, if it has none, in its long name. Without either, the event is a count. */
 static const char *callgrind_unit_of(struct callgrind *callgrind, struct pf_slice name, struct pf_slice title)
 {
     static const char *const units[][2] = {{"bytes", "bytes"},
@@ -428,7 +433,7 @@ static void callgrind_read_header(struct callgrind *callgrind, enum callgrind_wo
     case EVENTS:
         callgrind_read_events(callgrind, text);
         break;
-    case SUMMARY: /* Callgrind's summary counts events while collection was off, too */
+    case SUMMARY: /* ignored in Callgrind's files, where it counts events while collection was off, too */
     case TOTALS:
     case TOTAL: /* php-memprof's keyword */
         if ((word == SUMMARY) == callgrind->cachegrind)
@@ -453,7 +458,7 @@ static void callgrind_read_line(struct pf_build *build, const struct pf_line *li
         callgrind_warn(callgrind, "warning", "long-line", "line too long: only its beginning is read");
     bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
     enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
-    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends here */
+    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends with such a line */
         callgrind_warn(callgrind, "fatal", "cut",
                        "the last line has no newline: line skipped, the file is truncated");
         return;

@@ -51,7 +51,7 @@ static const struct pf_json_member look_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Kineto writes the properties of each GPU before the events, which may therefore begin after the head. */
+/* Kineto writes the properties of each GPU before the events. The events may therefore begin after the head. */
 static void chrome_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct pf_json_look look;

@@ -194,7 +194,7 @@ static void chrome_end(struct chrome_nesting *n, const struct chrome_event *even
                      event->time);
 }
 
-/* Handles the next event of the thread: begins or ends a slice; others only get a row in trace.csv. */
+/* Handles the next event of the thread. It begins or ends a slice, or only gets a row in trace.csv. */
 static void chrome_nest_event(struct chrome_nesting *n, struct chrome_event *event)
 {
     end_until(n, event->time);

@@ -16,7 +16,7 @@ struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
     uint32_t first, last, next; /* a folder's members, in the archive's order */
-    uint64_t start, size;       /* start: of the data (SPARSE: of the header), in the bytes that contain the members; size: unpacked */
+    uint64_t start, size;       /* start: offset of the data (SPARSE: of the header) in the bytes of all members; size: unpacked */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */
 };
@@ -27,7 +27,7 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* of the bytes that contain the members; for a compressed tar: INT64_MAX while indexing, UINT64_MAX if unknown */
+    uint64_t size;            /* of the bytes of all members; compressed tar: INT64_MAX while indexing, UINT64_MAX if unknown */
     struct pf_rows *problems; /* severity, code, text */
 };
 

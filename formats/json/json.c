@@ -80,7 +80,7 @@ static inline const char *scan_digits(const char *at, const char *end, uint64_t 
     return at;
 }
 
-/* Scans the exponent after an `e`. Returns its end; *good if it is valid. */
+/* Scans the exponent after an `e`. Returns its end. Sets *good to whether it is valid. */
 static const char *scan_exponent(const char *at, bool *good)
 {
     at += *at == '+' || *at == '-';
@@ -91,9 +91,9 @@ static const char *scan_exponent(const char *at, bool *good)
 }
 
 /*
- * Scans the number at `at`. Returns its end; *good if it is valid. A number of at most 18 digits without exponent is
- * `simple`: the token then holds its digits. `end` is the end of the window; a number that ends there may continue
- * after it.
+ * Scans the number at `at`. Returns its end. Sets *good to whether it is valid. A number of at most 18 digits without
+ * exponent is `simple`: the token then holds its digits. `end` is the end of the window; a number that ends there may
+ * continue after it.
  */
 static inline const char *scan_number(const char *at, const char *end, struct pf_json_token *token,
                                       bool *good)
@@ -149,7 +149,7 @@ static inline int json_read_number(struct pf_json *json, struct pf_json_token *t
 
 /*
  * Parses the words that are values. NaN and the infinities have many spellings in C, Python and JavaScript: any case,
- * with a sign; MSVC appends the kind of the NaN, which is left out of the token's text.
+ * and with a sign. MSVC appends the kind of a NaN, which is not part of the token's text.
  */
 static int json_read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {

@@ -19,7 +19,7 @@
  * Accepts RFC 8259. In addition, NaN and the infinities are numbers as Python, JavaScript and printf write them (`NaN`,
  * `nan`, `inf`, `Infinity` and the like, in any case and with a sign), and a byte order mark is skipped. Everything
  * else (comments, trailing commas without PF_JSON_LAST_COMMAS, control characters in strings, a second value) is an
- * error with the byte offset, the line, and the column in its text.
+ * error. An error has the byte offset and the line; its text names the column.
  */
 struct pf_json;
 
@@ -108,9 +108,9 @@ void pf_json_text(struct pf_json *json, char *text, size_t size);
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 /*
- * Like pf_json_next, but skips an object or array as a whole: the token holds its start, the next token is the one
- * after it. Only brackets and strings of the skipped text are checked. After a name it skips the value; in an array it
- * skips an element.
+ * Like pf_json_next, but skips an object or array as a whole: the token is its opening bracket, and the next call
+ * continues after its end. Only brackets and strings of the skipped text are checked. After a name it skips the value;
+ * in an array it skips an element.
  */
 int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
@@ -126,8 +126,9 @@ struct pf_json_buffer {
 };
 
 /*
- * Like pf_json_skip, but copies the value's text to the buffer, NUL-terminated: objects and arrays verbatim. If the
- * value exceeds the limit, the token is `cut` and its text empty.
+ * Like pf_json_skip, but copies the value to the buffer, NUL-terminated: an object or array verbatim, any other value
+ * as its token's text. The token's text is then in the buffer. If the value exceeds the limit, the token is `cut` and
+ * its text empty.
  */
 int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_json_buffer *buffer,
                  struct pf_error *error);
@@ -142,8 +143,8 @@ uint64_t pf_json_tell(const struct pf_json *json);
 int pf_json_next_line(struct pf_json *json, struct pf_error *error);
 
 /*
- * Moves to a value at a known offset (of a token) and line, and clears an error. The value is parsed as if it were the
- * whole text: PF_JSON_END follows it. Columns count from `offset` until a new line begins.
+ * Moves to the value whose first token has this offset and line, and clears an error. The value is parsed as if it were
+ * the whole text: PF_JSON_END follows it. Columns count from `offset` until a new line begins.
  */
 void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line);
 

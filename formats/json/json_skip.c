@@ -7,15 +7,15 @@
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
-/* Characters that need handling while skipping: outside strings, and inside. */
+/* Characters that need handling while text is skipped: [0] outside strings, [1] inside strings. */
 static const bool matters[2][256] = {
     {[0] = true, ['\n'] = true, ['"'] = true, ['['] = true, ['{'] = true, [']'] = true, ['}'] = true},
     {SIXTEEN(true), SIXTEEN(true), ['"'] = true, ['\\'] = true},
 };
 
 /*
- * Handles a character in `matters`. *string is true inside a string; updated for the text after the character. Returns
- * 0, or -1 with *error filled.
+ * Handles a character in `matters`. *string is true if the character is inside a string, and is updated for the text
+ * after it. Returns 0, or -1 with *error filled.
  */
 static int pass(struct pf_json *json, const char **at, bool *string, struct pf_error *error)
 {

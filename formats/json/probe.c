@@ -30,7 +30,10 @@ static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, 
     return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
-/* The first byte after a byte order mark and whitespace; 0 if there is none. A cheap check: most files are not JSON. */
+/*
+ * Returns the first byte after a byte order mark and whitespace; 0 if there is none. This is a cheap check, since most
+ * files are not JSON.
+ */
 static unsigned char first_of(const unsigned char *head, size_t size)
 {
     size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -61,8 +64,8 @@ static uint64_t *member_word(struct pf_probe *probe, const char *name, size_t si
 }
 
 /*
- * Records the member names of the top-level object. After this one pass over the text, most drivers need none of their
- * own. Malformed text is left to the drivers: some accept it.
+ * Records the member names of the top-level object. After this one pass over the text, most drivers need no pass of
+ * their own. Malformed text is left to the drivers, since some accept it.
  */
 static void learn_members(struct pf_probe *probe)
 {

@@ -22,11 +22,11 @@ struct pf_json_look {
 };
 
 /*
- * Creates a reader of a file's head if it begins with an object or array. If scan > 0, the reader reads up to that many
- * bytes of the file; with PF_JSON_PACKED, the decompressed head of a gzip file. flags: enum pf_json_flags. Returns NULL
- * if the file begins otherwise. names: NULL, or a list that ends in NULL: returns NULL also if the file certainly
- * begins with an object without any of these members. The caller calls pf_json_look_end in any case, with the error of
- * its reads.
+ * Creates a reader of a file's head if the file begins with an object or array; otherwise returns NULL. If `scan` is
+ * not 0, the reader covers up to that many bytes of the file instead of the head. With PF_JSON_PACKED in `flags` (enum
+ * pf_json_flags), it reads the decompressed head of a gzip file. `names` is NULL, or a list of names that ends in NULL:
+ * if the file certainly begins with an object without any of these members, the function returns NULL, too. The caller
+ * calls pf_json_look_end in any case, with the error of its reads.
  */
 struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan,
                              const char *const *names);

@@ -27,7 +27,7 @@ struct pf_json_walk {
  */
 typedef int pf_json_taker(const struct pf_json_walk *walk);
 
-/* A member of a table. A value with a different first token is skipped. */
+/* A member of a table. A value whose first token is not `event` is skipped. */
 struct pf_json_member {
     const char *name; /* NULL: end of the table */
     size_t size;      /* of the name in bytes; 0: matches any name */

@@ -12,7 +12,7 @@
 struct otf2_open_call {
     uint32_t context, id;     /* id: of the region */
     uint32_t region;          /* number of the region */
-    uint32_t outer_of_region; /* `outer` (below), but by region */
+    uint32_t outer_of_region; /* stack index + 1 of the nearest caller in the same region; 0: none */
     uint32_t function;
     uint32_t outer; /* stack index + 1 of the nearest caller of the same function; 0: not recursive */
     uint64_t held;  /* completed calls of the same function inside this one, at any depth */
@@ -38,7 +38,7 @@ struct follow {
     uint32_t location;     /* place of the current location */
     uint64_t count;        /* number of events read */
     uint64_t sampled;      /* number of sampled (skipped) events */
-    int64_t now, latest;   /* in ns: time of the current event; of the last change of the stack */
+    int64_t now, latest;   /* in ns; now: time of the current event; latest: time of the last change of the stack */
     PF_LIST(struct otf2_open_call) stack;
     PF_LIST(struct region) regions; /* indexed by number */
     struct pf_ids unknown;          /* undefined regions: id -> number */
@@ -66,7 +66,7 @@ static uint32_t find_region(const struct follow *follow, uint32_t id)
     return place != OTF2_NONE ? place : pf_ids_find(&follow->unknown, id);
 }
 
-/* Returns the number of a region, added if undefined. */
+/* Returns the number of a region. An undefined region is added. */
 static uint32_t otf2_number_of(struct follow *follow, uint32_t id)
 {
     struct otf2_state *state = follow->state;
@@ -174,7 +174,7 @@ static void leave_top(struct follow *follow)
     follow->regions.at[call->region].innermost = call->outer_of_region;
 }
 
-/* Leaves a region. Calls open inside it end with it. */
+/* Leaves a region. Calls that are still open inside it end, too, with a warning. */
 static void otf2_leave(struct follow *follow, uint32_t id)
 {
     uint32_t region = find_region(follow, id);
@@ -293,8 +293,8 @@ static void otf2_handle_event(struct follow *follow, struct otf2_event *event)
 }
 
 /*
- * Warns if the location's events ended abnormally, or their number differs from the announced one. end: the error that
- * ended them; its code is 0 at the regular end.
+ * Warns if the location's events ended abnormally, or if their number differs from the announced one. `end` is the
+ * error that ended them; its code is 0 at the regular end.
  */
 static void otf2_check_end(struct follow *follow, const struct pf_error *end)
 {

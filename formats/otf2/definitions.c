@@ -132,7 +132,10 @@ static void add_definition(struct otf2_state *state, enum otf2_kind kind, const 
         memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
-/* Reads a field of this form; a list as the index of its first item. count: value of the preceding field, which is a list's length. */
+/*
+ * Reads a field of this form. A list is returned as the index of its first item; `count`, the value of the preceding
+ * field, is its length.
+ */
 static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, struct otf2_fields *from)
 {
     struct otf2_definitions *definitions = &state->definitions;

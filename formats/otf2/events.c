@@ -24,7 +24,10 @@ static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
         *PF_PUSH(events->state->build->run, events->offsets) = offset;
 }
 
-/* Adds the pairs of an id mapping, local id to global id. A dense list has only the global ids, of the local ids from 0 on. */
+/*
+ * Adds the pairs of an id mapping, local id to global id. A dense list has only global ids, those of the local ids 0,
+ * 1, 2 and so on.
+ */
 static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {

@@ -69,7 +69,7 @@ static void otf2_read_anchor(struct otf2_state *state, const char *name)
     otf2_add_info(build, "Locations", locations);
 }
 
-/* Opens the definitions, which are read later, so that a folder without them is rejected. */
+/* Opens the file of definitions, so that a folder without it is rejected. The definitions are read later. */
 static void open_definitions(struct otf2_state *state)
 {
     struct pf_build *build = state->build;
@@ -208,8 +208,8 @@ static void otf2_add_counter(struct otf2_state *state, uint32_t member)
 }
 
 /*
- * Adds a metric for each counter that is read at each enter and leave and accumulates: its increase is attributed to
- * calls. Other counters are in readings.csv only.
+ * Adds a metric for each counter that accumulates and is read at each enter and leave, so that its increase can be
+ * attributed to calls. Other counters are in readings.csv only.
  */
 static void otf2_add_metrics(struct otf2_state *state)
 {

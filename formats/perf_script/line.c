@@ -25,14 +25,20 @@ static bool take_ids(struct pf_slice *text, struct perf_header *header)
     return is_signed(header->tid) && (!slash || is_signed(header->pid));
 }
 
-/* A CPU number without brackets (`perf script -L`): three columns, after a tid of at least five columns. */
+/*
+ * True for a CPU number without brackets (`perf script -L`): it takes three columns and follows a tid of at least five
+ * columns.
+ */
 static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice word, struct pf_slice rest)
 {
     return perf_is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
            is_time(pf_take_word(&rest));
 }
 
-/* Takes the event's name: a word that ends in a colon, or two: `raw 0x1a8:`. If no time precedes it, the name must start with a letter. */
+/*
+ * Takes the event's name: a word that ends in a colon, or two words, such as `raw 0x1a8:`. If no time precedes it, the
+ * name must start with a letter.
+ */
 static bool perf_take_event(struct pf_slice *text, bool timed, struct perf_header *header)
 {
     struct pf_slice left = *text, word;
@@ -55,7 +61,9 @@ static bool is_mode(struct pf_slice word)
     return at == word.end;
 }
 
-/* Takes the fields after the ids; a period only if an event follows it. Sets header->rest to the remaining text. */
+/*
+ * Takes the fields after the ids. Takes a period only if an event follows it. Sets header->rest to the remaining text.
+ */
 static void take_fields(const char *start, struct pf_slice text, struct perf_header *header)
 {
     struct pf_slice left = text, word = pf_take_word(&left);
@@ -92,8 +100,8 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
 }
 
 /*
- * Takes a period without an event after it: a number in fewer columns than an address, which is right-aligned in 16. Returns true if the
- * rest is empty, starts with an address or, unless the header is weak, has a frame.
+ * Takes a period that no event follows. It is a number in fewer columns than an address, which is right-aligned in 16
+ * columns. Returns true if the rest is empty, starts with an address or, unless the header is weak, has a frame.
  */
 static bool take_end(const char *start, bool weak, struct perf_header *header)
 {
@@ -142,8 +150,8 @@ static void set_comm(struct perf_header *header, const char *start, const char *
 }
 
 /*
- * Takes the fields of a header. A command may contain blanks and numbers, so the tid is the first number that is followed by a time, or by
- * a period and an event.
+ * Takes the fields of a header. A command may contain blanks and numbers, so the tid is the first number after which
+ * take_fields finds a time or an event.
  */
 static bool perf_parse_header(struct pf_slice line, struct perf_header *header)
 {
@@ -212,8 +220,8 @@ bool perf_has_wide_address(struct pf_slice line)
 }
 
 /*
- * Returns true for a side-band record or a metric: its name follows header fields, among which only the time ends in a colon.
- * Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
+ * Returns true for a side-band record or a metric. Fields of a header precede its name; among these, only the time ends
+ * in a colon. Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)
 {
@@ -252,7 +260,10 @@ static const char *closing(const char *open, const char *end)
     return NULL;
 }
 
-/* Returns the start of the parenthesised group at the end of the text if a blank or nothing precedes the group, or NULL. */
+/*
+ * Returns the start of the parenthesised group at the end of the text. NULL if there is none, or if a character other
+ * than a blank precedes it.
+ */
 static const char *last_group(struct pf_slice text)
 {
     size_t open = 0;
@@ -329,7 +340,7 @@ static void perf_parse_symbol(struct pf_slice text, struct perf_frame *frame)
     text = pf_trimmed(text);
     open = find_dso(text);
     *frame = (struct perf_frame){.symbol = text};
-    if (open) { /* a path may contain unbalanced parentheses; further fields do not end in one */
+    if (open) { /* a path may contain unbalanced parentheses; the fields after it do not end in one */
         bool path = text.end - open > 1 && open[1] == '/';
         close = path && text.end[-1] == ')' ? text.end - 1 : closing(open, text.end);
         frame->symbol.end = open;
@@ -371,16 +382,18 @@ static struct pf_slice before_target(struct pf_slice text)
 }
 
 /*
- * The rest holds data addresses, the sampled address and a physical address, in this order. They are right-aligned: two blanks before
- * them, or 16 digits, distinguish them from the words of a symbol. The sampled address is the last one with a symbol and a dso, or the
- * best match. A short address without a dso must be right-aligned, since a tracepoint's text may begin with a word like "a".
+ * The rest of a header holds data addresses, the sampled address and a physical address, in this order. They are
+ * right-aligned, so two blanks before them, or 16 digits, distinguish them from the words of a symbol. The sampled
+ * address is the one with a symbol and a dso, otherwise one with a dso, otherwise one with a symbol; the last if there
+ * are several. A short address without a dso must be right-aligned, since a tracepoint's text may begin with a word
+ * like "a".
  */
 bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame)
 {
     struct pf_slice text = pf_trimmed(before_target(rest)), address = {NULL, NULL};
     const char *start = text.at, *passed = start;
     int best = 0;
-    bool plain = true; /* no `=` or `:`, which a tracepoint's text contains, before the address */
+    bool plain = true; /* no `=` or `:` precedes the address; a tracepoint's text contains these */
     for (bool more = true; more;) {
         struct pf_slice word = pf_take_word(&text), symbol = {address.end, word.at};
         more = pf_size(word);
@@ -430,7 +443,9 @@ static struct pf_slice line_digits(struct pf_slice text)
     return at > text.at && at[-1] == ':' ? (struct pf_slice){at, text.end} : pf_slice(text.end, 0);
 }
 
-/* `  file.c:12`, `  libc.so[27b25]`, `  file.c:12 (discriminator 2)`, `  file.c:12 (inlined)` */
+/*
+ * True for a source line: `  file.c:12`, `  libc.so[27b25]`, `  file.c:12 (discriminator 2)`, `  file.c:12 (inlined)`.
+ */
 static bool is_source_line(struct pf_slice line)
 {
     struct pf_slice text = source_text(line);
@@ -456,7 +471,10 @@ static bool is_register(struct pf_slice word)
     return at > word.at && at - word.at <= 8 && pf_begins((struct pf_slice){at, word.end}, ":0x");
 }
 
-/* A listing of branches (-F brstackinsn) is indented by a tab like frames: `\tADDRESS\tinsn: 48 89`, `\tsymbol+12:`. */
+/*
+ * True for a line of a listing of branches (-F brstackinsn), which a tab indents like a frame: `\tADDRESS\tinsn: 48
+ * 89`, `\tsymbol+12:`.
+ */
 static bool perf_is_listing(struct pf_slice text)
 {
     static const char *const notes[] = {"... not reaching sample ...", "mismatch of LBR data and executable"};
@@ -473,7 +491,7 @@ static bool perf_is_listing(struct pf_slice text)
     return pf_size(text) && text.end[-1] == ':' && !is_address(pf_take_word(&text));
 }
 
-/* Further fields of a sample, on a line that starts with a field's name. */
+/* True for further fields of a sample on a line that starts with a field's name. */
 static bool is_named_field(struct pf_slice line)
 {
     static const char *const names[] = {"ABI:", "ilen:", "insn:", "IPC:", "=>", "BPF"};
@@ -484,7 +502,7 @@ static bool is_named_field(struct pf_slice line)
     return is_register(word);
 }
 
-/* Fields of a sample that are printed after its call chain, or after the source line of its only frame. */
+/* True for fields of a sample that are printed after its call chain, or after the source line of its only frame. */
 static bool is_fields(struct pf_slice line)
 {
     static const char *const inner[] = {" ABI:", " ilen: ", " insn: "};
@@ -507,14 +525,20 @@ static bool is_fields(struct pf_slice line)
     return !pf_size(word);
 }
 
-/* `|12      text`: from -F srccode, after a sample or between the lines of a listing. */
+/*
+ * True for the text of a source line, `|12      text`. With -F srccode, it follows a sample or is between the lines of
+ * a listing.
+ */
 static bool is_source_text(struct pf_slice line)
 {
     struct pf_slice word = pf_take_word(&line);
     return pf_size(word) > 1 && *word.at == '|' && perf_is_number((struct pf_slice){word.at + 1, word.end});
 }
 
-/* Frames are indented by a tab, which copied text may have lost: a line without a tab is a frame only if it has a dso. */
+/*
+ * Frames are indented by a tab, which copied text may have lost. A line without a tab is therefore a frame only if it
+ * has a dso.
+ */
 enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame)
 {
     struct pf_slice text = pf_trimmed(line);

@@ -28,8 +28,9 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 }
 
 /*
- * Accepts a text that has a header or a record, and also a frame unless the first header or a record before it is certain (is_certain).
- * At least six of ten lines must be headers, frames or source lines; records and further fields of samples are not counted.
+ * Accepts a text that has a header or a record. It must also have a frame, unless its first header or a record before
+ * that is certain (is_certain). At least six of ten lines must be headers, frames or source lines; records and further
+ * fields of samples are not counted.
  */
 static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
@@ -39,7 +40,7 @@ static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct perf_header header;
     struct perf_frame frame;
     struct pf_slice before = {NULL,
-                              NULL}; /* the previous line if unknown: maybe a header if a frame follows */
+                              NULL}; /* the previous line if its kind is unknown: it may be a header if a frame follows */
     bool certain = false;
     bool record = false; /* the previous line is a record, which may continue on further lines */
     while (pf_take_line(&text, true, &line)) {
@@ -89,12 +90,12 @@ struct perf_script {
     bool strong;              /* a header with a tid, and a time or an event, has been read */
     bool weak;                /* a weak header has begun a sample */
     bool skipping;            /* skipping lines that continue a record */
-    /* A line that may be a weak header: what follows decides. pending_size 0: none. */
+    /* A line that may be a weak header, which the next line decides. If there is none, pending_size is 0. */
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
     uint64_t
-        bad_end; /* end of the last skipped line, an offset; if it is the file's end: a truncated file */
+        bad_end; /* offset of the end of the last skipped line; if it is the file's end, the file is truncated */
     struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;

@@ -6,7 +6,7 @@
 
 #include "formats/kit/slice.h"
 
-/* The words of a line of `perf script`, by their form. For line.c only. */
+/* Recognises the words of a line of `perf script` by their form. For line.c only. */
 
 static inline bool perf_is_number(struct pf_slice word)
 {

@@ -7,7 +7,7 @@
 #include <pcre2.h>
 
 enum {
-    PATTERN_MAX = 64 * 1024, /* of a pattern, in bytes */
+    PATTERN_MAX = 64 * 1024, /* maximum size of a pattern in bytes */
     STEPS_MAX = 100 * 1000,  /* match limit of PCRE2 */
     HEAP_MAX = 4 * 1024,     /* heap limit of PCRE2, in KB */
     GIVEN_UP_MAX = 50,       /* matches that may exceed a limit before matching is disabled */

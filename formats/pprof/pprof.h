@@ -54,7 +54,7 @@ static inline struct pprof_message pprof_in(const struct pprof_field *field)
     return (struct pprof_message){field->bytes, field->bytes + field->size};
 }
 
-/* Reads a varint. Returns false if none of at most 10 bytes is left. */
+/* Reads a varint of at most 10 bytes. Returns false if the message does not continue with one. */
 bool pprof_varint(struct pprof_message *message, uint64_t *value);
 
 /* A list of numbers. A field may add one number or, packed, several. */
@@ -200,7 +200,7 @@ struct pprof {
     const char *refused;    /* why the file is not accepted as a profile */
 };
 
-/* Reports progress: pf_pass_step for pass 0 or 1 (`part`), at a file offset. */
+/* Reports progress by pf_pass_step: pass 0 or 1 (`part`) has reached a file offset. */
 void pprof_step(struct pprof *pprof, int part, uint64_t offset);
 
 /*
@@ -236,8 +236,8 @@ static inline const struct pprof_mapping *pprof_mapping(const struct pprof *ppro
 }
 
 /*
- * Returns the interned string at an index of the string table; PF_NO_STRING if the index is invalid, which is warned
- * of. `what` names the string in the warning.
+ * Returns the interned string at an index of the string table. If the index is invalid, warns and returns PF_NO_STRING;
+ * `what` names the string in the warning.
  */
 uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what);
 

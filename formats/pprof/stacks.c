@@ -84,7 +84,7 @@ static struct pf_cell pprof_value_of(const struct pf_model *model, const struct 
     return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
 }
 
-/* Records a label that identifies the thread. The preferred key wins; of several labels with one key, the first. */
+/* Records a label that identifies the thread. The preferred key wins, and the first of several labels with one key. */
 static void pprof_keep_identity(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {

@@ -30,12 +30,12 @@ int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const s
     return more;
 }
 
-/* Maximum field number of messages of numbers. The last of repeated fields wins. */
+/* Maximum field number of messages of numbers. */
 enum { NUMBERS_MAX = 10 };
 
 /*
- * Reads a message of numbers, and calls `each` for the messages in it. Returns false, after a warning, if it is
- * malformed.
+ * Reads a message of numbers, and calls `each` for the messages in it. The last of repeated numbers wins. Returns
+ * false, after a warning, if the message is malformed.
  */
 static bool pprof_handle_message(struct pprof *pprof, const struct pprof_field *whole,
                                  const struct pprof_form *form, uint64_t numbers[NUMBERS_MAX + 1],

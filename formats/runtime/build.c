@@ -12,7 +12,7 @@
 /* Estimated bytes per item, including its sums. */
 enum { CONTEXT_BYTES = 80, PARTITION_BYTES = 320, NAME_BYTES = 24 };
 
-/* A slot of the cache of frames, indexed by name: most names have only one frame. */
+/* The cache of frames is indexed by name, since most names have only one frame. */
 enum { MET = 4096 }; /* a power of two */
 struct pf_met_frame {
     struct pf_frame frame;
@@ -251,7 +251,10 @@ static void make_list(struct pf_build *build)
     build->memory = build->run->memory;
 }
 
-/* Replaces the tree, which a failed pass may have filled, by an empty one. Keeps the names: partitions and the driver hold their numbers. */
+/*
+ * Replaces the tree, which a failed pass may have filled, by an empty one. Keeps the names, since partitions and the driver
+ * hold their numbers.
+ */
 static void begin_tree(struct pf_build *build)
 {
     struct pf_tree *old = build->model->contexts, *tree = pf_run_memory(build->run, pf_tree_new(old->kinds));
@@ -307,7 +310,10 @@ static void drop_own(struct pf_build *build)
     memcpy(build->state, build->opened, build->format->state);
 }
 
-/* For a partitioned format without `list`, only the pass over all data finds the partitions: PF_PARTITIONED then loads everything. */
+/*
+ * For a partitioned format without `list`, only the pass over all data finds the partitions, so PF_PARTITIONED loads
+ * everything.
+ */
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_build *build = model->state;

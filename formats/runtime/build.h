@@ -37,9 +37,12 @@ struct pf_build_format {
     /* Further columns of the partitions' table, of role PF_PLAIN or PF_GROUP; at most PF_BUILD_FIELDS. */
     const struct pf_column *fields;
     size_t n_fields;
-    /* The format has partitions. If not, or if there is no `list` and `read` adds none, there is only "all". */
+    /*
+     * The format has partitions. If this is false, or if there is no `list` and `read` adds no partitions, the model
+     * has a single partition, "all".
+     */
     bool partitioned;
-    bool without_all;                /* if `read` adds no partitions, the model has none */
+    bool without_all;                /* if `read` adds no partitions, the model has none, not even "all" */
     bool zeros;                      /* sums that are 0 are kept as values */
     const struct pf_metric *metrics; /* NULL: `read` adds them */
     size_t n_metrics;
@@ -60,8 +63,9 @@ struct pf_build_format {
     void (*read)(struct pf_build *build);
     void (*line)(struct pf_build *build, const struct pf_line *line);
     /*
-     * Optional: frees the memory that the driver's struct owns beyond the pass. Called when the model is closed, and after a failed pass
-     * before the struct is reset to its contents after `open`. A failed `read` after a successful `list` leaves the struct unchanged.
+     * Optional: frees the memory that the driver's struct owns after the pass. Called when the model is closed. Also
+     * called after a failed pass, before the struct is reset to its contents at the end of `open`. If `read` fails
+     * after `list` has succeeded, the struct is neither cleared nor reset.
      */
     void (*clear)(struct pf_build *build);
 };
@@ -96,12 +100,12 @@ struct pf_build {
     /* During a pass. */
     struct pf_linereader *lines;
     struct pf_strings *partitions; /* names; a name's number is the partition's index */
-    struct pf_strings *frames;     /* pool of frames: the bytes of struct pf_frame */
+    struct pf_strings *frames;     /* pool of frames; each string has the bytes of a struct pf_frame */
     struct pf_met_frame *met;      /* cache of the frames looked up last, by name */
     struct pf_ids metric_of;       /* number of a metric's name -> the metric's index */
 };
 
-/* The operations of struct pf_driver, with its contract. */
+/* Implement the functions of struct pf_driver with these names. */
 int pf_build_open(struct pf_model *model, struct pf_error *error);
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
@@ -129,7 +133,7 @@ void pf_build_step(struct pf_build *build, uint64_t offset);
  */
 void pf_build_lines(struct pf_build *build, void (*take)(struct pf_build *build, const struct pf_line *line));
 
-/* For `take`: returns true if this is the last line of the file and has no line feed. */
+/* To be called by `take`: returns true if this is the last line of the file and has no line feed. */
 bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *line);
 
 /* Adds the fatal warning `too-large` at an offset in bytes (-1: unknown). */
@@ -150,7 +154,10 @@ void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *ce
 /* Like pf_intern: returns the number of these bytes in a pool of the driver's, adding them if they are new. */
 uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size);
 
-/* pf_build_name and pf_build_slice return the number of a name, adding the name if it is new; pf_build_named returns the name. */
+/*
+ * pf_build_name and pf_build_slice return the number of a name and add the name if it is new. pf_build_named returns
+ * the name.
+ */
 uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size);
 static inline uint32_t pf_build_slice(struct pf_build *build, struct pf_slice text)
 {
@@ -210,8 +217,9 @@ uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t s
 struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
 
 /*
- * Maps a function name to its file if all functions of that name are in one file. Most tools treat functions of one name as one
- * function and count recursion between them once; functions.csv has a row per name and file.
+ * Maps a function name to its file if all functions of that name are in one file. Drivers show a file only in that
+ * case, since most tools treat functions of one name as one function and count recursion between them once, but
+ * functions.csv has a row per name and file.
  */
 struct pf_build_files {
     PF_LIST(uint32_t)

@@ -13,7 +13,10 @@
  */
 enum { PF_NOTES_MAX = 1000, PF_NOTES_ALIKE = 500 };
 
-/* The columns severity, code and text of warnings.csv; strings with static storage. Drivers keep kinds that they use repeatedly in a table. */
+/*
+ * The columns severity, code and text of warnings.csv. The strings have static storage. A driver keeps a table of the
+ * kinds that it uses repeatedly.
+ */
 struct pf_note_kind {
     const char *severity, *code;
     const char *text; /* a sentence without full stop; NULL: the text is pf_note's `more` */
@@ -47,7 +50,10 @@ void pf_note(struct pf_notes *notes, const struct pf_note_kind *kind, int64_t li
 /* Sorts notes by offset, then line. The sort is stable. For passes that do not read the file in order. */
 void pf_notes_sort(struct pf_notes *notes);
 
-/* Adds a row to model->warnings for each note. Returns 0, or -1 with *error filled: rows may have been added. */
+/*
+ * Adds a row to model->warnings for each note. Returns 0, or -1 with *error filled, after which some rows may have been
+ * added.
+ */
 int pf_notes_publish(const struct pf_notes *notes, struct pf_model *model, struct pf_error *error);
 
 /* Frees the notes and leaves them empty. */

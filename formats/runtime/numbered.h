@@ -29,8 +29,10 @@ struct pf_numbered {
      * with *error filled. */
     int (*row)(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error);
-    /* Optional: the successor of a record, after a call of `row` for it, if that is not the next number (in a linked
-     * list, for example). */
+    /*
+     * Optional, for records whose successor is not the next number (in a linked list, for example): returns the
+     * successor of a record. Called after `row`.
+     */
     uint64_t (*after)(const struct pf_cursor *cursor, const void *own, uint64_t number);
     void (*free)(void *own); /* NULL: `own` is freed with free() */
 };
@@ -54,7 +56,7 @@ static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
         .restore = pf_numbered_restore, .close = pf_numbered_close, .progress = pf_numbered_progress         \
     }
 
-/* True if an item matches the cursor's restriction of its axis. */
+/* Returns true if the item matches `only`, a member of the cursor's restriction. */
 static inline bool pf_wanted(int64_t only, uint64_t item)
 {
     return only < 0 || (uint64_t)only == item;

@@ -36,7 +36,7 @@ struct pf_run {
     struct pf_owned *owned;
     size_t n_owned, owned_room;
     jmp_buf *edge;      /* target of the longjmp on failure */
-    unsigned libraries; /* library calls on the stack above `edge`, see pf_run_call */
+    unsigned libraries; /* number of library calls on the stack above `edge`, see pf_run_enter_library */
 };
 
 /* Runs body(run, arg). Returns 0, or -1 with *error filled if the body failed; model->warnings is then unchanged. */
@@ -129,7 +129,10 @@ void pf_own_items(struct pf_run *run, void *array);
 #define PF_PUSH(run, list)                                                                                   \
     (pf_run_room((run), &(list).at, &(list).room, (list).n, sizeof *(list).at), &(list).at[(list).n++])
 
-/* Yields the address of the item at `index` of a list. Grows the list to `index` if needed, zero-filled; does not change its n. */
+/*
+ * Yields the address of the item at `index` of a list. If needed, makes room for it with zero-filled items. Does not
+ * change the list's n.
+ */
 #define PF_ITEM(run, list, index)                                                                            \
     (pf_run_reach((run), &(list).at, &(list).room, (index), sizeof *(list).at), &(list).at[index])
 

@@ -10,8 +10,10 @@
  * longer text in `texts`. */
 enum { SHORT = 16 /* type of a text of 0 bytes; SHORT + n: of n bytes */, SHORT_MAX = 8 };
 
-/* The cell of a longer text, or of a wide integer: its offset in `texts` in the upper bits, its size in the lower
- * SIZE_BITS. */
+/*
+ * The cell of a longer text or a wide integer has its offset in `texts` in the upper bits, and its size in the lower
+ * SIZE_BITS bits.
+ */
 enum { SIZE_BITS = 24 };
 
 struct pf_stored {
@@ -109,7 +111,7 @@ int pf_stored_set(struct pf_stored *stored, uint64_t row, size_t column, struct 
 struct stored_cursor {
     const struct pf_stored *stored;
     struct pf_store_window rows, texts;
-    struct stored_row row; /* borrowed by the row's texts */
+    struct stored_row row; /* short texts of the current row point into it */
     pf_int128 wides[PF_STORED_COLUMNS];
 };
 

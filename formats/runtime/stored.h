@@ -4,8 +4,11 @@
 
 #include "formats/runtime/numbered.h"
 
-/* The rows of a table that may exceed memory: added while the file is read, in memory up to a limit and in an unlinked
- * file after that, and served by a cursor, whole or restricted. One thread adds; then any number of threads may read. */
+/*
+ * The rows of a table that may exceed memory. They are added while the file is read, and are in memory up to a limit
+ * and in an unlinked file beyond it. A cursor serves them, all or with a restriction. One thread adds; then any number
+ * of threads may read.
+ */
 struct pf_stored;
 
 enum { PF_STORED_COLUMNS = 16 }; /* maximum */
@@ -25,7 +28,7 @@ static inline struct pf_cell pf_name(uint32_t number)
 /* Sets the strings that pf_name cells refer to (borrowed). */
 void pf_stored_names(struct pf_stored *stored, const struct pf_strings *names);
 
-/* The number of rows. Rows are numbered from 0, so the next row has this number. */
+/* The number of rows. Rows are numbered from 0, so this is also the number of the next row. */
 uint64_t pf_stored_count(const struct pf_stored *stored);
 
 /* Appends a row. Wide integers and text that is not a pf_name are copied, text truncated to 16 MB. Returns 0, or -1 with

@@ -20,8 +20,8 @@ enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, 
 
 /* A finished sum; the sort key comes first. */
 struct kept {
-    uint64_t place; /* partition, context in the high and low half; reversed in the copy sorted by context */
-    uint64_t what;  /* metric, type of the cell */
+    uint64_t place; /* partition in the high half, context in the low half; reversed in the copy sorted by context */
+    uint64_t what;  /* metric in the high half, type of the cell in the low half */
     uint64_t value[2]; /* an integer as by pf_wide_split, or a double in the first word */
 };
 

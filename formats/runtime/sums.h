@@ -7,9 +7,10 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * Sums values by (partition, context, metric). Values may be added in any order; sums are in memory up to a limit and
- * go through sorted runs after that. They are served as the table "values" (partition, context, metric, value, name),
- * whole or restricted, sorted by partition, context and metric. One thread adds; then any number of threads may read.
+ * Sums values by (partition, context, metric). Values may be added in any order. Sums are in memory up to a limit and
+ * go through an external sort beyond it. A cursor serves them as the table "values" (partition, context, metric, value,
+ * name), sorted by partition, context and metric, all or with a restriction. One thread adds; then any number of
+ * threads may read.
  */
 struct pf_sums;
 
@@ -60,8 +61,8 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
                 const struct pf_cell *value, struct pf_error *error);
 
 /*
- * Must be called once, after all values have been added. partitions, contexts: how many there are, more than any index that was added.
- * Returns 0, or -1 with *error filled.
+ * Must be called once, after all values have been added. `partitions` and `contexts` are the numbers of partitions and
+ * contexts, which exceed every index that was added. Returns 0, or -1 with *error filled.
  */
 int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
 

@@ -10,8 +10,8 @@
 #include "formats/kit/bytes.h"
 
 /*
- * Virtual machine operations between two calls of the progress handler (a row takes 10 to 30), and calls allowed for
- * the schema.
+ * OPERATIONS_PER_STEP is the number of virtual machine operations between two calls of the progress handler; a row
+ * takes 10 to 30. The call number SCHEMA_STEPS interrupts the reading of the schema.
  */
 enum { OPERATIONS_PER_STEP = 2000, SCHEMA_STEPS = 65 };
 
@@ -100,8 +100,8 @@ static void set_limits(sqlite3 *connection)
         {SQLITE_DBCONFIG_DQS_DDL, 0},
         {SQLITE_DBCONFIG_DQS_DML, 0},
         /*
-         * Nothing is written: this makes SQLite ignore schema statements that it cannot parse, such as views of other
-         * versions.
+         * Makes SQLite ignore schema statements that it cannot parse, such as views of other versions. Nothing is
+         * written.
          */
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1},
     };
@@ -163,7 +163,7 @@ static int look_for(sqlite3 *connection, const char *table, const char *column, 
                                          &increments);
 }
 
-/* True if the table has rowids under this name. SQLite reports the rowid as an INTEGER primary key. */
+/* True if the table has rowids under the name `rowid`. SQLite reports the rowid as an INTEGER primary key. */
 static bool has_rowid(sqlite3 *connection, const char *table)
 {
     const char *type;
@@ -197,7 +197,7 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
 /*
  * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of
  * SQLite 3.53 crashes on virtual tables. Searches the statements' text, since the schema's columns `name` and `type`
- * may contradict it in a damaged file. Stops at damage, as SQLite does. Returns SQLITE_OK, or the error.
+ * may contradict the text in a damaged file. Stops at damage, as SQLite does. Returns SQLITE_OK, or the error.
  */
 static int find_virtual(sqlite3 *connection, const char *table, bool *found)
 {
@@ -443,7 +443,7 @@ static int characteristics(sqlite3_file *file)
 
 /*
  * SQLite neither locks nor writes an immutable file, and looks for no journal or write-ahead log, whatever its header
- * declares. Such methods are not implemented.
+ * declares. So the methods for these are missing.
  */
 static const sqlite3_io_methods file_methods = {
     .iVersion = 1,
@@ -528,7 +528,7 @@ static int connect(struct pf_sql *sql)
         return result;
     set_limits(sql->connection);
     sqlite3_progress_handler(sql->connection, OPERATIONS_PER_STEP, on_progress, sql);
-    /* Pages (4 KiB) are read once: a small cache suffices. */
+    /* Pages (4 KiB) are read once, so a small cache suffices. */
     result = sqlite3_exec(sql->connection, "PRAGMA cache_size=-512; PRAGMA temp_store=2", NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = read_schema(sql);

@@ -11,11 +11,11 @@
 #include "formats/kit/utf8.h"
 
 enum {
-    MARKUP_MAX = 1 << 20,   /* bytes of a tag or a comment */
-    OPEN_MAX = 1 << 24,     /* bytes of the names of all open elements */
-    ATTRIBUTES_MAX = 256,   /* of one tag: libxml2 compares all pairs of names */
-    TEXT_PIECE = 256 << 10, /* text longer than this is passed on before its end has been fed */
-    PIECE = 4 << 10 /* minimum size of output: libxml2 moves the unread rest of its buffer every few tags */
+    MARKUP_MAX = 1 << 20,   /* maximum size of a tag or a comment in bytes */
+    OPEN_MAX = 1 << 24,     /* maximum size of the names of all open elements in bytes */
+    ATTRIBUTES_MAX = 256,   /* maximum number per tag, since libxml2 compares all pairs of names */
+    TEXT_PIECE = 256 << 10, /* size in bytes from which text is passed on before its end has been fed */
+    PIECE = 4 << 10 /* minimum size of output in bytes, since libxml2 moves the unread rest of its buffer every few tags */
 };
 
 void pf_xml_reserve(struct pf_xml_bytes *bytes, size_t size)
@@ -66,7 +66,10 @@ static void give_damage(struct pf_repair *repair, bool lost)
 
 /* ---- characters --------------------------------------------------------------------------------- */
 
-/* Sets of ASCII characters: those that need no repair in text and in double-quoted values; those of names; blanks. */
+/*
+ * Sets of ASCII characters. `in_text` and `in_value` have those that need no repair in text and in double-quoted
+ * values.
+ */
 #define BIT(c)        (UINT64_C(1) << ((c)&63))
 #define FROM_BLANK_ON (~UINT64_C(0) << 32)
 #define SIGNS         (BIT('&') | BIT('<') | BIT('>'))
@@ -297,7 +300,7 @@ static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t
     for (int n = 0; at = repair_skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/'; n++) {
         size_t next = n < ATTRIBUTES_MAX ? mend_attribute(repair, tag, at) : 0;
         sound &= next != 0;
-        if (!next) /* an attribute may follow */
+        if (!next) /* skip to where the next attribute may begin */
             for (next = at + 1; !is_in(&blank, tag->bytes[next]) && !ends_at(tag, next);)
                 next++;
         at = next;
@@ -309,7 +312,7 @@ static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t
 static void take_opening(struct pf_repair *repair, const struct tag *tag)
 {
     size_t before = repair->repaired.size, end;
-    if (!mend_opening(repair, tag, &end)) { /* two tags may have become one */
+    if (!mend_opening(repair, tag, &end)) { /* damage may have merged two tags */
         repair->repaired.size = before;
         give_damage(repair, true);
         (void)mend_opening(repair, tag, &end);
@@ -365,7 +368,7 @@ static size_t take_tag(struct pf_repair *repair, const char *bytes, size_t size)
     return tag.size;
 }
 
-/* Returns where the string `end` ends, searched from `from` on; 0: it has not been fed. */
+/* Returns the index after the first occurrence of the string `end` from `from` on; 0: it has not been fed. */
 static size_t repair_find_end(const char *bytes, size_t size, size_t from, const char *end)
 {
     const char *found = from < size ? memmem(bytes + from, size - from, end, strlen(end)) : NULL;
@@ -414,7 +417,10 @@ static size_t repair_read_text(struct pf_repair *repair, const char *bytes, size
 
 /* ---- fast path: text and tags that need no repair --------------------------------------------------- */
 
-/* Returns the size of a complete tag that needs no repair, whose element it opens or closes; otherwise 0. */
+/*
+ * If the text begins with a complete tag that needs no repair, opens or closes the tag's element and returns the tag's
+ * size; otherwise returns 0.
+ */
 static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = size > 2 && bytes[1] == '/';

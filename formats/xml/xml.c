@@ -8,7 +8,7 @@
 
 #include "formats/xml/repair.h"
 
-enum { NAMES_MAX = 1 << 20 }; /* bytes of different names */
+enum { NAMES_MAX = 1 << 20 }; /* maximum size of all different names in bytes */
 
 /* Encloses the file, which may have several elements at the top. */
 #define ROOT "<root>"

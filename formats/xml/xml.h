@@ -20,16 +20,16 @@
 struct pf_xml;
 
 /*
- * `start` and `end` run within the run of the parser and may fail it (run.h): the parser leaves libxml2 before it passes the failure
- * on. `fault` must not fail. An empty element has both a start and an end.
+ * `start` and `end` run within the run of the parser and may end it with a failure (run.h). The parser leaves libxml2
+ * before it passes the failure on. `fault` must not fail. An empty element has both a start and an end.
  */
 struct pf_xml_events {
     void (*start)(void *arg, const char *name);
     /* text: since the last tag of the element, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
     void (*end)(void *arg, const char *name, const char *text, size_t size);
     /*
-     * Optional: a damaged tag; its readable parts follow. lost: elements may be missing. If NULL, reading ends at damage. Names
-     * of closing tags are not compared in either case.
+     * Optional: called for a damaged tag, before the events of its readable parts. lost: elements may be missing. If
+     * NULL, reading ends at damage. A closing tag with a wrong name is not damage in either case.
      */
     void (*fault)(void *arg, bool lost);
 };
