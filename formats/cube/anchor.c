@@ -5,7 +5,7 @@
 #include "formats/cube/anchor.h"
 #include "formats/input/inflate.h"
 
-/* Bytes per read; fewer for the head, which is short. */
+/* Bytes per read. Reads of the head are smaller, since the head is short. */
 enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
 /* ---- elements ----------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static const struct element {
     {"cube", IN_ANY, OF_NOTHING, pf_cube_start_cube},
 };
 
-/* Returns NULL for simple elements, and for elements of the head in the second pass. */
+/* Returns NULL for simple elements, for elements outside their section, and for elements of the head in the second pass. */
 static const struct element *find_element(const struct pf_cube_reading *reading, const char *name)
 {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
@@ -67,7 +67,7 @@ static void anchor_start(void *arg, const char *name)
     reading->subject = element->subject;
 }
 
-/* Restores the parent of an element that ends as the current subject. */
+/* Handles the end of an element: its parent becomes the innermost open element of its kind, and the current subject. */
 static void leave_subject(struct pf_cube_reading *reading, enum pf_cube_subject subject)
 {
     const struct pf_cube *cube = reading->cube;
@@ -98,8 +98,9 @@ static void anchor_end(void *arg, const char *name, const char *text, size_t siz
 }
 
 /*
- * Handles a damaged tag. If call paths or locations may be missing, the rows of the data cannot be assigned; in the
- * head and in regions only the tag is lost. Each of the two passes reports its own part.
+ * Handles a damaged tag. lost: elements may be missing. In the head and in a region the others remain usable. Elsewhere, a
+ * call path or location may be missing, so rows of the data cannot be assigned: the cube is broken. Each of the two passes
+ * reports damage of the part that it reads.
  */
 static void anchor_fault(void *arg, bool lost)
 {
@@ -130,7 +131,7 @@ static void read_elements(struct pf_cube_reading *reading)
     pf_xml_end(reading->xml);
 }
 
-/* Warns of damage of the file as a whole. */
+/* Warns if anchor.xml has no root element, is truncated or cannot be decompressed. */
 static void check_damage(const struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;
@@ -179,8 +180,8 @@ void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
 /* ---- finishing the call tree --------------------------------------------------------------------- */
 
 /*
- * Copies the attributes of regions to their call paths. Sets the ids of call paths unless two are equal: then tree->id stays
- * NULL, and the index is the id.
+ * Copies the attributes of regions to their call paths. Sets the ids of call paths if they are unique. Otherwise tree->id
+ * stays NULL, which makes the index the id.
  */
 static void finish_call_tree(const struct pf_cube_reading *reading)
 {

@@ -7,19 +7,19 @@
 #include "formats/xml/xml.h"
 
 /*
- * Parser of anchor.xml: attributes, metrics, program (regions, call tree), system. Elements of one kind nest (metrics,
- * cnodes, nodes of the system), so the innermost open element of each kind is recorded, and the end of an element
- * restores its parent. The file is read twice: opening reads up to the program, loading reads the rest.
+ * The parser of anchor.xml. The file consists of the head (attributes and metrics), the program (regions and the call
+ * tree) and the system. It is read twice: opening reads the head, loading the rest. Metrics, call paths and nodes of the
+ * system nest, so the parser records the innermost open element of each kind; the end of an element restores its parent.
  */
 enum pf_cube_section { IN_ANY, IN_HEAD, IN_PROGRAM, IN_SYSTEM };
 
-/* The kind of the element that a simple child element (<name>text</name>) describes. */
+/* The kind of the element that a simple element (<name>text</name>) is a child of, and describes. */
 enum pf_cube_subject { OF_NOTHING, OF_METRIC, OF_REGION, OF_PATH, OF_NODE, OF_LOCATION };
 
 struct pf_cube_region {
     uint32_t name, file; /* strings of the tree, or PF_NO_STRING */
     uint32_t line;       /* 0: unknown */
-    uint8_t kind;        /* the kind of its call paths */
+    uint8_t kind;        /* of its call paths: index in the cube's kinds */
 };
 
 struct pf_cube_node {
@@ -32,22 +32,22 @@ struct pf_cube_reading {
     struct pf_cube *cube;
     struct pf_xml *xml;
     const char *name; /* of the element that the current event reports */
-    bool head_only;   /* stop before the program; otherwise skip the head */
+    bool head_only;   /* the pass reads the head and stops there; otherwise it skips the head */
     enum pf_cube_section section;
     enum pf_cube_subject subject;
     int64_t depth;   /* number of open elements */
-    uint32_t metric; /* the innermost open element of each kind, or PF_CUBE_NONE */
+    uint32_t metric; /* this and the next two: index of the innermost open element of the kind, or PF_CUBE_NONE */
     uint32_t path;
     uint32_t node;
-    struct pf_cube_region region; /* the open region, and its row */
-    struct pf_cell cells[PF_CUBE_REGION_COLUMNS];
+    struct pf_cube_region region;                 /* the open region */
+    struct pf_cell cells[PF_CUBE_REGION_COLUMNS]; /* the row of the open region */
     PF_LIST(struct pf_cube_region) regions;
     PF_LIST(struct pf_cube_node) nodes;
     size_t room_paths, room_locations; /* of the cube's arrays */
     struct pf_ids region_ids, path_ids;
     PF_LIST(char) parameters;   /* stack: parameters of the open call paths */
-    PF_LIST(size_t) open_paths; /* by level: offset in `parameters` of an open call path's parameters */
-    bool doubled;               /* a call path's id occurs twice */
+    PF_LIST(size_t) open_paths; /* stack: for each open call path, where its parameters begin in `parameters` */
+    bool doubled;               /* two call paths have the same id */
     bool is_cube;               /* <cube> has been seen */
 };
 
@@ -63,7 +63,7 @@ void pf_cube_end_region(struct pf_cube_reading *reading);
 /* Closes the innermost open call path, if any. */
 void pf_cube_end_cnode(struct pf_cube_reading *reading);
 
-/* Stores the text of a simple element in the field of this name of the current subject, if it has one. */
+/* Stores the text of a simple element in the current subject's field of this name, if there is one. */
 void pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const char *text, size_t size);
 
 #endif

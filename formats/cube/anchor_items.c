@@ -62,7 +62,7 @@ static struct pf_cell string_cell(const struct pf_cube_reading *reading, uint32_
     return pf_interned(reading->cube->tree->strings, string);
 }
 
-/* A line or a rank; -1 means none. */
+/* Returns a line or a rank as a cell. In the file, -1 means that there is none. */
 static struct pf_cell line_or_rank_cell(const char *text)
 {
     int64_t number = integer_or(text, -1);
@@ -91,7 +91,7 @@ void pf_cube_start_cube(struct pf_cube_reading *reading)
         snprintf(reading->cube->version, sizeof reading->cube->version, "%s", version);
 }
 
-/* Attributes of the file are direct children of <cube>; others belong to nodes of the system. */
+/* Adds an attribute of the file. These are direct children of <cube>; other <attr> belong to nodes of the system. */
 void pf_cube_start_attr(struct pf_cube_reading *reading)
 {
     const char *key = anchor_attribute(reading, "key"), *value = anchor_attribute(reading, "value");
@@ -159,7 +159,10 @@ void pf_cube_start_region(struct pf_cube_reading *reading)
     reading->cells[PF_CUBE_REGION_FILE] = string_cell(reading, reading->region.file);
 }
 
-/* Maps a region's role to the kind of its call paths. Kind 0: no role, or more distinct roles than kinds. */
+/*
+ * Returns the kind of the call paths of a region with this role. Each role has its own kind. Kind 0 is for regions without
+ * a role, and for roles in excess of PF_CUBE_KINDS.
+ */
 static uint8_t find_kind(const struct pf_cube_reading *reading, struct pf_cell role)
 {
     enum { ROLE_MAX = 127 };
@@ -195,7 +198,7 @@ void pf_cube_end_region(struct pf_cube_reading *reading)
     *PF_PUSH(run, reading->regions) = *region;
 }
 
-/* tree->key holds the ids until the whole file is read. */
+/* Adds a call path. tree->key holds the ids of call paths until the whole file is read. */
 void pf_cube_start_cnode(struct pf_cube_reading *reading)
 {
     struct pf_run *run = reading->run;
@@ -239,7 +242,7 @@ void pf_cube_start_parameter(struct pf_cube_reading *reading)
         reading->parameters.n += (size_t)more;
 }
 
-/* Parameters are interned when their call path ends, which keeps their prefixes out of the pool. */
+/* Interns the parameters only now, when they are complete, so that the pool does not fill with their prefixes. */
 void pf_cube_end_cnode(struct pf_cube_reading *reading)
 {
     const struct pf_cube *cube = reading->cube;
@@ -256,8 +259,8 @@ void pf_cube_end_cnode(struct pf_cube_reading *reading)
 /* ---- system ------------------------------------------------------------------------------------- */
 
 /*
- * Starts a systemtreenode or locationgroup; in version 4.0 a machine, node or process. The class defaults to the
- * element's name.
+ * Adds a node of the system: a systemtreenode or locationgroup; in version 4.0 a machine, node or process. Its class is
+ * the element's name (`process` for a locationgroup) unless a child element declares it.
  */
 void pf_cube_start_node(struct pf_cube_reading *reading)
 {
@@ -288,10 +291,7 @@ void pf_cube_start_location(struct pf_cube_reading *reading)
 
 /* ---- simple elements ---------------------------------------------------------------------------- */
 
-/*
- * The destination of each simple element's text: a string of a metric, or a cell of another subject's row, as text or
- * number.
- */
+/* Simple elements. `at` is the destination of the text: offset of a string in a metric, or column in another subject's row. */
 static const struct field {
     const char *name;
     enum pf_cube_subject subject;
@@ -319,7 +319,7 @@ static const struct field {
     {"rank", OF_LOCATION, NUMBER, PF_CUBE_LOCATION_RANK},
 };
 
-/* The row of the current subject. */
+/* Returns the row of the current subject, which is a region, node or location. */
 static struct pf_cell *row_of_subject(struct pf_cube_reading *reading)
 {
     if (reading->subject == OF_REGION)

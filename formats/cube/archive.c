@@ -18,7 +18,7 @@ enum {
     ZEROS_MAX = 2048,    /* this many consecutive blocks of zeros end the archive */
 };
 
-/* Offsets in a header. */
+/* Offsets and sizes of the fields of a tar header, in bytes. */
 enum { NAME_SIZE = 100, SIZE_AT = 124, SIZE_LENGTH = 12, KIND_AT = 156, MAGIC_AT = 257 };
 
 struct archive_walk {
@@ -27,8 +27,8 @@ struct archive_walk {
     struct pf_input *input;
     uint64_t at, end;
     uint32_t zeros; /* consecutive blocks of zeros so far */
-    uint64_t size;  /* of the next member, from a pax record */
-    bool has_size;  /* `size` is set */
+    uint64_t size;  /* of the next member, if a pax record declares it */
+    bool has_size;  /* a pax record has declared `size` */
 };
 
 /* ---- headers ------------------------------------------------------------------------------------ */
@@ -44,8 +44,8 @@ static bool is_zero_block(const unsigned char *block)
 }
 
 /*
- * Parses octal digits, or GNU tar's encoding of large sizes (big-endian, top bit set). Returns false if the field is
- * neither.
+ * Parses the size field: octal digits, or GNU tar's encoding of large sizes (big-endian, top bit set). Returns false if
+ * it is invalid.
  */
 static bool read_size_field(const unsigned char *block, uint64_t *size)
 {
@@ -63,7 +63,7 @@ static bool read_size_field(const unsigned char *block, uint64_t *size)
 
 /* ---- list of members ---------------------------------------------------------------------------- */
 
-/* A later member replaces an earlier one of the same name. */
+/* Adds a member. It replaces an earlier member of the same name. */
 static void add_archive_member(struct pf_run *run, struct pf_cube_archive *archive, const char *name,
                                uint64_t offset, uint64_t size)
 {
@@ -122,7 +122,7 @@ static bool is_file_kind(char kind)
     return kind == '0' || kind == 0 || kind == '7';
 }
 
-/* Handles a header, and skips the member's contents. */
+/* Handles a tar header, and skips the member's contents. */
 static void take_tar_header(struct archive_walk *walk, const unsigned char *block)
 {
     uint64_t size, offset = walk->at + BLOCK;

@@ -3,10 +3,13 @@
 
 #include "formats/cube/cube.h"
 
-/* Larger data are checked only if counters may have wrapped. Damaged rows have no values, whether they are checked or not. */
+/*
+ * Maximum size in bytes of a metric's data that are checked completely. Larger data are read only if counters may have gone
+ * below zero. Damaged rows have no values in either case.
+ */
 #define CHECKED_MAX ((uint64_t)64 << 20)
 
-/* Rounding may make differences of doubles negative: up to this fraction of the largest value is ignored. */
+/* Negative values up to this fraction of the largest value are ignored, since they may come from rounding. */
 #define ROUNDING 1e-9
 
 struct check {
@@ -14,9 +17,9 @@ struct check {
     const struct pf_cube *cube;
     const struct pf_cube_metric *metric;
     struct pf_cube_sums sums;
-    union pf_cube_number *totals; /* by call path: sum over all locations, if adds_up */
-    bool adds_up;
-    uint64_t wrapped;
+    union pf_cube_number *totals; /* by call path: sum over all locations; only if adds_up */
+    bool adds_up;                 /* the metric's values add up over locations, and it is checked completely */
+    uint64_t wrapped;             /* number of values that may have gone below zero */
 };
 
 static void note_checked(const struct check *check, const char *severity, const char *code, uint64_t number,
@@ -26,7 +29,10 @@ static void note_checked(const struct check *check, const char *severity, const 
                 check->metric->name, before, (unsigned long long)number, after);
 }
 
-/* Values of 2^63 or more in unsigned 64-bit metrics are taken for negative ones: no counter reaches that by counting. */
+/*
+ * True if a metric may have counters that went below zero. Values of 2^63 or more are taken for these, since no counter
+ * reaches them by counting up.
+ */
 static bool may_wrap(const struct pf_cube_metric *metric)
 {
     return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
@@ -50,7 +56,7 @@ static void check_path_values(struct check *check, uint32_t path)
         pf_cube_add(metric->type.kind, &check->totals[path], &values[l], 1);
 }
 
-/* The number of call paths whose exclusive values add up to less than zero. */
+/* Returns the number of call paths whose exclusive values add up to less than zero. Overwrites the totals. */
 static uint64_t count_negative(const struct check *check)
 {
     const struct pf_tree *tree = check->cube->tree;

@@ -5,7 +5,7 @@
 
 #include "formats/cube/cube.h"
 
-/* Target size of a block in bytes, and minimum number of its rows, which a read of one location returns at once. */
+/* Target size of a block in bytes, and minimum number of its rows. Reading one location takes one read per block. */
 enum { BLOCK_BYTES = 8 * 1024 * 1024, ROWS_MIN = 16 };
 
 struct copying {
@@ -29,7 +29,7 @@ static void copy_block(struct copying *copying, const struct pf_cube_metric *met
 {
     struct pf_run *run = copying->run;
     size_t size = metric->type.size, n = copying->cube->n_locations;
-    /* Elements of a missing row: the neutral double for minima and maxima, otherwise all bytes 0. */
+    /* Elements of a missing row are the neutral double for minima and maxima, and zero bytes otherwise. */
     double neutral = pf_cube_is_extreme(metric->type.kind) ? pf_cube_neutral(metric->type.kind).a : 0;
     uint64_t bits;
     memcpy(&bits, &neutral, sizeof bits);

@@ -7,14 +7,14 @@
 #include "formats/kit/bytes.h"
 
 /*
- * The table "components": the stored parts of elements that consist of several numbers. Of two partners, a row names
- * the metric that the file stores. Sorted like the file: by metric, call path, location. Elements that are zero are
- * left out.
+ * The table "components" has the stored parts of elements that consist of several numbers. A row names the exclusive or the
+ * inclusive metric, whichever of the two the file stores. Rows are sorted by metric, call path and location. Elements whose
+ * bytes are all zero have no rows.
  */
 
 /* ---- layouts of elements -------------------------------------------------------------------------- */
 
-/* A group of fields. If the group repeats, each field's name is followed by the group's index. */
+/* A group of fields in an element. If groups repeat, the name of a part is the field's name and the number of the group. */
 struct components_group {
     bool repeats;
     uint32_t size, n_fields;
@@ -34,14 +34,14 @@ static const struct components_group average = {
 static const struct components_group range = {false, 16, 2, {{"min", REAL, 0}, {"max", REAL, 8}}};
 static const struct components_group bin = {true, 8, 1, {{"bin", REAL, 0}}};
 static const struct components_group item = {true, 8, 1, {{"", REAL, 0}}};
-/* Parts of SCALE_FUNC: terms a * x^(b/c) * log(x)^d, and measurements. Both counts precede the terms. */
+/* SCALE_FUNC: u32 number of terms, u32 number of measurements, terms (a * x^(b/c) * log(x)^d), measurements. */
 static const struct components_group term = {
     true, 20, 4, {{"a", REAL, 0}, {"b", SIGNED, 8}, {"c", UNSIGNED, 12}, {"d", SIGNED, 16}}};
 static const struct components_group measurement = {
     true, 20, 3, {{"processes", UNSIGNED, 0}, {"mean", REAL, 4}, {"width", REAL, 12}}};
 enum { FUNCTION_AT = 8 };
 
-/* Consecutive groups in an element. */
+/* Consecutive groups of one layout in an element: `count` of them from the offset `at` on. */
 struct groups {
     const struct components_group *group;
     uint32_t at, count;
@@ -49,7 +49,7 @@ struct groups {
 
 enum { GROUPS = 2 };
 
-/* Determines the groups of an element. Both are empty if the element is a single number or damaged. */
+/* Determines the groups of an element. There are none if the element is a single number or damaged. */
 static void find_groups(const struct pf_cube_metric *metric, const unsigned char *element,
                         struct groups of[GROUPS])
 {
@@ -86,7 +86,7 @@ static void find_groups(const struct pf_cube_metric *metric, const unsigned char
     }
 }
 
-/* The number of parts of an element; 0 if it is zero. */
+/* Returns the number of parts of an element; 0 if its bytes are all zero. */
 static uint32_t count_parts(const struct pf_cube_metric *metric, const unsigned char *element)
 {
     struct groups of[GROUPS];
@@ -96,7 +96,7 @@ static uint32_t count_parts(const struct pf_cube_metric *metric, const unsigned 
     return of[0].count * of[0].group->n_fields + of[1].count * of[1].group->n_fields;
 }
 
-/* The maximum number of parts of a metric's elements. */
+/* Returns the maximum number of parts of a metric's elements. */
 static uint64_t parts_max(const struct pf_cube_metric *metric)
 {
     static const unsigned char zeros[FUNCTION_AT];
@@ -107,7 +107,7 @@ static uint64_t parts_max(const struct pf_cube_metric *metric)
     return (uint64_t)of[0].count * of[0].group->n_fields + (uint64_t)of[1].count * of[1].group->n_fields;
 }
 
-/* Size of a part's name, which has no spaces, commas or quotes. */
+/* Size in bytes of the buffer for a part's name. Such a name has no spaces, commas or quotes, so it is a plain cell. */
 enum { PART_NAME = 24 };
 
 static struct pf_cell part_cell(const struct pf_cube_metric *metric, const unsigned char *element,
@@ -137,14 +137,14 @@ struct components {
     struct pf_cubex_numbers numbers;
     struct pf_cube_reader reader;
     uint64_t next;            /* next number that may have a row */
-    uint64_t path;            /* first number of the call path whose row is loaded; PF_NO_NUMBER: none */
-    uint64_t element;         /* first number of the element whose parts are counted; PF_NO_NUMBER: none */
+    uint64_t path;            /* first number of the call path in `row`; PF_NO_NUMBER: none */
+    uint64_t element;         /* first number of the element that has `parts` parts; PF_NO_NUMBER: none */
     const unsigned char *row; /* the loaded row */
-    uint32_t parts;           /* number of parts of that element */
+    uint32_t parts;
     char name[PART_NAME];
 };
 
-/* The profile's metric for the parts: exclusive or inclusive, as stored. */
+/* Returns the profile's metric that has a metric's stored values: the exclusive or the inclusive one. */
 static int stored_side(const struct pf_cubex *cubex, uint32_t metric)
 {
     bool inclusive = cubex->cube.metrics[metric].stored == PF_CUBE_INCLUSIVE;

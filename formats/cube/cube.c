@@ -34,7 +34,7 @@ static void forget_load(struct pf_cube *cube)
 
 void pf_cube_load(struct pf_run *run, struct pf_cube *cube)
 {
-    forget_load(cube); /* left by an earlier attempt that failed */
+    forget_load(cube); /* the results of an earlier attempt that failed */
     PF_OWN(run, cube, forget_load);
     cube->kinds[0] = "region";
     cube->n_kinds = 1;

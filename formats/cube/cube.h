@@ -9,10 +9,10 @@
 #include "formats/runtime/run.h"
 
 /*
- * One Cube file: metrics, regions, call tree, system tree and locations, and the positions of the values. A profile
- * consists of one cube. A cube is opened (archive, attributes, metrics: a few reads), then loaded (all of anchor.xml),
- * then its data are located (indexes). The results of each step are immutable afterwards and may be read by many
- * threads.
+ * A cube is the contents of one Cube file: metrics, regions, call tree, system tree and locations, and the positions of
+ * the values. A profile consists of one cube. There are three steps: opening lists the archive's members and reads
+ * attributes and metrics, loading reads all of anchor.xml, and locating the data reads the indexes. The results of each
+ * step are immutable afterwards and may be read by many threads.
  *
  * Files, each of which depends only on those listed before it:
  *   types.h         the data
@@ -33,20 +33,23 @@
  * Cursors call only functions that do not take one.
  */
 
-/* Format of a metric's name in warnings, which truncates it. */
+/* Format of a metric's name in warnings. It truncates the name. */
 #define PF_CUBE_NAME "%.80s"
 
-/* Marks the cube as broken: rows of data cannot be assigned to call paths. `what` is a warning with one %llu for `number`. */
+/*
+ * Marks the cube as broken (rows of data cannot be assigned to call paths), and warns. `what` is the warning's text with
+ * one %llu for `number`.
+ */
 #define pf_cube_break(run, cube, code, what, number)                                                         \
     ((cube)->broken = true, pf_run_warn((run), "fatal", (code), 0, -1, what, (unsigned long long)(number)))
 
 /* ---- archive.c ---------------------------------------------------------------------------------- */
 
-/* Lists the members with one read per header. Damage is a warning; the members before it are kept. The caller frees the archive. */
+/* Lists the members. Damage is a warning, and members before the damage are kept. The caller frees the archive. */
 void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input);
 void pf_cube_archive_free(struct pf_cube_archive *archive);
 
-/* The member of this name; NULL if there is none. Owned by the archive. */
+/* Returns the member of this name, owned by the archive; NULL if there is none. */
 const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
 
 /* Finds anchor.xml, which may be gzip-compressed under the same name. Warns if it is missing. */
@@ -61,16 +64,17 @@ ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *me
 
 /* ---- type.c ------------------------------------------------------------------------------------- */
 
+/* Returns the type of a metric's elements by its name in anchor.xml. Unknown: PF_CUBE_NO_KIND with size 0. */
 struct pf_cube_type pf_cube_type_of(const char *dtype);
 
-/* The identity element of a kind's aggregation. */
+/* Returns the identity element of a kind's aggregation. */
 union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind);
 
 /* Decodes n elements in the metric's byte order. */
 void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n,
                     union pf_cube_number *out);
 
-/* Add: sum[i] += x[i]. Subtract: sum[i] -= x[i]. For kinds of minima and maxima, both take the extreme. */
+/* Add x[i] to sum[i], or subtract it, for i < n. For kinds of minima and maxima, both store the minimum or maximum of the two. */
 void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n);
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n);
@@ -117,14 +121,14 @@ void pf_cube_shape(struct pf_run *run, struct pf_cube *cube);
 /* ---- rows.c ------------------------------------------------------------------------------------- */
 
 /*
- * Reads rows of matrices: one pread per row, and one inflate if rows are compressed. A reader belongs to one thread. It
- * holds one row and its stream, or a matrix of up to 1 MiB.
+ * A reader of rows of matrices, for one thread. It holds one row and, if rows are compressed, the row's stream; or a whole
+ * matrix of up to 1 MiB.
  */
 struct pf_cube_reader {
     const struct pf_cube *cube;
     bool ahead; /* read-ahead is allowed */
     struct pf_window window;
-    unsigned char *row; /* decompressed */
+    unsigned char *row; /* the last row, decompressed */
     size_t row_room;
     struct libdeflate_decompressor *inflater; /* NULL: not needed yet */
 };
@@ -142,8 +146,8 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
 /* ---- anchor.c ----------------------------------------------------------------------------------- */
 
 /*
- * pf_cube_anchor_head reads attributes and metrics; pf_cube_anchor_body reads the program and the system, and computes
- * the derived properties. Damage sets cube->broken.
+ * Read parts of anchor.xml. The head: attributes and metrics. The body: the program and the system, from which
+ * pf_cube_anchor_body also computes the derived properties (shape.c). Damage sets cube->broken.
  */
 void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
@@ -154,7 +158,7 @@ void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_forget_data(struct pf_cube *cube);
 
-/* Whether a metric may have values, judging by the sizes of its members, which are not read. */
+/* False if the sizes of a metric's members show that it has no values. Does not read the members. */
 bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
 
 /* Size of a metric's decompressed row in bytes. */
@@ -163,16 +167,16 @@ static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct
     return (uint64_t)cube->n_locations * metric->type.size;
 }
 
-/* The row of a call path in a metric's matrix, or -1 if it has none. */
+/* Returns the row of a call path in a metric's matrix, or -1 if the call path has none. */
 int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path);
 
 /* ---- columns.c ---------------------------------------------------------------------------------- */
 
 /*
- * A transposed copy of all matrices: the values of one location are contiguous. The file stores them row by row, so
- * reading one location would take one read per value. The copy is made in one pass over the data; beyond a limit it is
- * kept in an unlinked temporary file. It consists of blocks of several rows; within a block, all elements of location 0
- * precede those of location 1, and so on, in the file's encoding.
+ * A transposed copy of all matrices. The file stores a matrix row by row, so reading the values of one location would take
+ * one read per value. The copy consists of blocks of several rows. Within a block, all elements of location 0 precede
+ * those of location 1, and so on, in the file's encoding. The copy is made in one pass over the data. Its part beyond a
+ * limit is in an unlinked temporary file.
  */
 struct pf_cube_columns {
     struct pf_store *store;
@@ -195,54 +199,54 @@ int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_
 /* ---- sums.c ------------------------------------------------------------------------------------- */
 
 /*
- * Computes exclusive and inclusive values of call paths from whichever of them the file stores. A sequential scan reads
- * the rows of a range of call paths at once. To derive the values that are not stored, it also reads the rows of the
- * range's children (exclusive from stored inclusive) or the rest of its subtrees (inclusive from stored exclusive).
- * Belongs to one thread.
+ * Computes exclusive and inclusive values of call paths, for one thread. The file stores one of the two for each metric. A
+ * sequential scan reads the rows of a range of call paths at once. Deriving the values that are not stored needs further
+ * rows: those of the range's children (exclusive from stored inclusive values), or those of the subtrees that begin in the
+ * range (inclusive from stored exclusive values).
  *
- * Sums of doubles depend on the order of addition. That order is fixed: the inclusive values of
- * a call path's children are added from the last to the first, then the call path's own value.
+ * Sums of doubles depend on the order of addition, so the order is fixed: the inclusive values of a call path's children
+ * are added from the last to the first, then the call path's own value.
  */
 struct pf_cube_sums {
     struct pf_cube_reader reader;
     uint32_t location, width;              /* first location, and number of locations */
-    const struct pf_cube_columns *columns; /* source of the values if there is one location; NULL: the file */
-    const struct pf_cube_metric *column_metric; /* the metric in `column`; NULL: none */
-    unsigned char *column;
+    const struct pf_cube_columns *columns; /* the copy to read values of one location from; NULL: read the file */
+    const struct pf_cube_metric *column_metric; /* the metric of `column`; NULL: none */
+    unsigned char *column;                      /* that metric's elements at the location */
     uint32_t rows;                        /* maximum number of call paths in a range */
     const struct pf_cube_metric *metric;  /* the metric of the current range; NULL: none */
     uint32_t first, end;                  /* the current range of call paths */
-    union pf_cube_number *stored;         /* one number per call path and location */
+    union pf_cube_number *stored;         /* the range's rows: one number per call path and location */
     bool *there;                          /* by call path: it has a row */
-    union pf_cube_number *derived, *term; /* derived: the values that are not stored; term: a row */
-    bool is_derived;
+    union pf_cube_number *derived, *term; /* derived: the range's values that are not stored; term: buffer for a row */
+    bool is_derived;                      /* `derived` is filled */
 };
 
 /*
- * Initialises the state. ahead: optimise for a sequential scan. location: the only location to read, or -1 for all;
- * a single location is read from `columns` unless that is NULL. Returns 0, or -1 with *error filled. The caller calls
- * pf_cube_sums_end in either case.
+ * Initialises the state. ahead: optimise for a sequential scan. location: the only location to read, or -1 for all.
+ * Reads a single location from `columns`, or from the file if `columns` is NULL. Returns 0, or -1 with *error filled. The
+ * caller calls pf_cube_sums_end in either case.
  */
 int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead, int64_t location,
                       const struct pf_cube_columns *columns, struct pf_error *error);
 void pf_cube_sums_end(struct pf_cube_sums *sums);
 
 /*
- * Computes the values of a call path, one per location. Returns 1 with *values valid until the next call; 0 if there
- * are none (all are neutral); -1 with *error filled.
+ * Computes the values of a call path, one per location. Returns 1 with *values valid until the next call; 0 if the call
+ * path has no values (all are the kind's identity element); -1 with *error filled.
  */
 int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error);
 
 /* ---- check.c ------------------------------------------------------------------------------------ */
 
-/* Warns of damaged rows of data, wrapped counters and negative exclusive values. */
+/* Warns of damaged rows, of counters that went below zero, and of negative exclusive values. */
 void pf_cube_check(struct pf_run *run, const struct pf_cube *cube);
 
 /* ---- cube.c ------------------------------------------------------------------------------------- */
 
 /*
- * Lists the members and reads attributes and metrics into a zeroed cube. Borrows the input. The caller closes the cube,
+ * Lists the members, and reads attributes and metrics into a zeroed cube. Borrows the input. The caller closes the cube,
  * also after a failure.
  */
 void pf_cube_open(struct pf_run *run, struct pf_cube *cube, struct pf_input *input);

@@ -10,7 +10,7 @@
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* Offsets in a tar header, and number of bytes of the file that are examined. */
+/* Offset of the magic in a tar header, size of a tar block, and number of bytes that are examined. */
 enum { TAR_MAGIC_AT = 257, TAR_BLOCK = 512, LOOK = 8192 };
 
 static bool has_ending(const char *text, const char *end)
@@ -125,7 +125,7 @@ static void set_cube_tables(struct pf_model *model)
 
 /* ---- members in src/ ---------------------------------------------------------------------------- */
 
-/* Makes the members readable as blobs: all except the data, or all if the anchor is missing. */
+/* Makes the members readable as blobs, except the indexes and data of metrics, unless anchor.xml is missing. */
 static void set_member_blobs(struct pf_run *run)
 {
     struct pf_cubex *cubex = cubex_of(run->model);
@@ -152,7 +152,7 @@ static ssize_t read_member_blob(struct pf_model *model, size_t blob, void *buffe
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Adds the attributes that identify the writer to info.txt, and sets the format's version. */
+/* Sets the format's version, and adds the attributes that identify the writer to info.txt. */
 static void add_writer_info(struct pf_run *run)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};
@@ -188,7 +188,7 @@ static int open_cubex(struct pf_model *model, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-/* Bytes of the transposed copy that stay in memory. */
+/* Returns how many bytes of the transposed copy stay in memory. */
 static uint64_t columns_limit(const struct pf_model *model)
 {
     const uint64_t most = (uint64_t)16 << 20;

@@ -8,7 +8,7 @@
 
 /* The driver for .cubex files. */
 
-/* The two metrics of the profile that a metric of the file maps to: indexes, or PF_NO_PARTNER. */
+/* Indexes of the profile's exclusive and inclusive metrics that a metric of the file maps to; PF_NO_PARTNER: none. */
 enum { PF_CUBEX_EXCLUSIVE, PF_CUBEX_INCLUSIVE, PF_CUBEX_SIDES };
 struct pf_cubex_sides {
     int side[PF_CUBEX_SIDES];
@@ -39,26 +39,28 @@ struct pf_cubex {
 };
 
 /*
- * Numbers the rows of a table, ordered by metric, call path and location, within the cursor's restrictions. The table
- * determines how many numbers an element of a metric has.
+ * Numbers for the rows of a table, by metric, call path and location. Only items within the cursor's restriction get
+ * numbers. An element (a metric's value for a call path and location) gets as many numbers as it may have rows.
  */
 struct pf_cubex_numbers {
     const struct pf_cubex *cubex;
-    uint32_t path_first, paths, location_first, locations;
-    uint64_t *first; /* by metric: its first number; the last item is the total */
-    uint32_t metric; /* the metric of the last number found */
-    uint32_t path;   /* the call path of the last number found */
-    uint64_t each;   /* numbers per element of the metric */
-    uint64_t rest;   /* the number's offset within its call path */
+    uint32_t path_first, paths, location_first, locations; /* the cursor's restriction: first items and their counts */
+    uint64_t *first; /* by metric: its first number; one more item holds the total */
+    /* Set by pf_cubex_find_number: */
+    uint32_t metric;
+    uint32_t path;
+    uint64_t each; /* numbers per element of the metric */
+    uint64_t rest; /* position of the number among those of its metric and call path */
 };
 
 /*
- * Initialises the numbering. each: returns a metric's numbers per call path and location; 0: the metric is not wanted.
- * Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
+ * Initialises the numbering. each() returns how many numbers an element of a metric has; 0 if the cursor does not select
+ * the metric. Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
  */
 int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_cursor *cursor,
                           uint64_t (*each)(const struct pf_cursor *cursor, uint32_t metric),
                           struct pf_error *error);
+/* Finds the metric and call path of a number, which must be less than the total. */
 void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number);
 
 /* The table "values". */

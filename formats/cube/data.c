@@ -8,8 +8,8 @@
 #include "formats/kit/bytes.h"
 
 /*
- * The members ID.index and ID.data of a metric. The index declares the byte order of both, and which positions of the
- * call tree have a row. The data hold the rows in that order, plain or each as a zlib stream.
+ * A metric's values are in the members ID.index and ID.data. The index declares the byte order of both members, and which
+ * positions in the call tree have a row. The data hold these rows in the same order, either plain or each as a zlib stream.
  */
 static const char index_marker[] = "CUBEX.INDEX", data_marker[] = "CUBEX.DATA",
                   packed_marker[] = "ZCUBEX.DATA";
@@ -17,10 +17,10 @@ static const char index_marker[] = "CUBEX.INDEX", data_marker[] = "CUBEX.DATA",
 /* Offsets in an index. */
 enum { ORDER_AT = 11, FORMAT_AT = 17, COUNT_AT = 18, POSITIONS_AT = 22, SPARSE = 1, DENSE = 3 };
 
-/* Compressed data begin with the number of streams, followed by three 64-bit numbers per stream. */
+/* Offsets in compressed data: the number of streams, and a table of three 64-bit numbers per stream. */
 enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 
-/* Maximum excess of an index's rows over the call paths: some files list rows of call paths that anchor.xml lacks. */
+/* An index may list this many rows more than there are call paths: some files have rows of call paths that anchor.xml lacks. */
 enum { BEYOND_MAX = 1000 };
 
 struct data_search {
@@ -31,7 +31,7 @@ struct data_search {
     PF_LIST(unsigned char) bytes; /* buffer */
 };
 
-/* No offset in the file, for note_metric(). */
+/* An unknown offset in the file, for note_metric(). */
 #define UNKNOWN UINT64_MAX
 
 /* Warns about the metric. Returns false. */
@@ -70,8 +70,8 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /*
- * Assigns rows to positions. Rows are in the order of the index, so an index that does not ascend is ambiguous; rows of
- * positions beyond the call tree are ignored. Returns false if the index is unusable.
+ * Assigns rows to positions: the row of the i-th position that the index lists is row i. Ignores rows of positions beyond
+ * the call tree. Returns false if the index is unusable: its positions must ascend.
  */
 static bool place_rows(struct data_search *search, const unsigned char *raw, size_t n)
 {
@@ -141,7 +141,7 @@ static bool read_metric_index(struct data_search *search)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Limits the number of rows, with a warning if the index lists more. */
+/* Limits the number of rows to those that the data have, with a warning if the index lists more. */
 static void limit_rows(struct data_search *search, uint64_t rows)
 {
     if (rows < search->metric->rows)
@@ -162,8 +162,8 @@ static bool find_plain(struct data_search *search)
 }
 
 /*
- * Assigns streams to rows by their offset in the uncompressed data. A stream that exceeds the data gets the size
- * UINT64_MAX, which the reader rejects.
+ * Assigns streams to rows. An entry of the table: u64 offset in the uncompressed data, u64 offset and u64 size of the
+ * stream. A stream that exceeds the data gets the size UINT64_MAX, which inflate_row rejects.
  */
 static void place_streams(struct data_search *search, const unsigned char *raw, uint64_t count)
 {
@@ -230,6 +230,7 @@ bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metr
                                 *data = find_metric_member(cube, metric, "data");
     if (!index || !data || metric->stored >= PF_CUBE_DERIVED || !pf_cube_is_number(metric->type.kind))
         return false;
+    /* A sparse index lists positions; a dense one ends at COUNT_AT. */
     bool no_positions = index->size > COUNT_AT && index->size <= POSITIONS_AT;
     bool no_streams = index->size == COUNT_AT && data->size == TABLE_AT;
     return data->size >= sizeof data_marker && !no_positions && !no_streams;
@@ -251,7 +252,7 @@ static bool find_metric_data(struct data_search *search)
     search->index = find_metric_member(search->cube, metric, "index");
     search->data = find_metric_member(search->cube, metric, "data");
     if (!search->index && !search->data)
-        return false; /* normal for a metric that is unused: all values are zero */
+        return false; /* normal for an unused metric, whose values are all zero */
     if (!search->data)
         return note_metric(search, UNKNOWN, "error", "no-data", "index without data: no values");
     if (!search->index)
@@ -272,7 +273,7 @@ void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
     struct data_search *search = PF_OWN(run, calloc(1, sizeof *search), free);
     search->run = run;
-    pf_cube_forget_data(cube); /* left by an earlier attempt that failed */
+    pf_cube_forget_data(cube); /* the data of an earlier attempt that failed */
     search->cube = PF_OWN(run, cube, pf_cube_forget_data);
     for (size_t i = 0; i < cube->n_metrics && !cube->broken; i++) {
         search->metric = &cube->metrics[i];

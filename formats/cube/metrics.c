@@ -16,7 +16,7 @@ static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Makes a unique name. If the name is empty or taken, "#" and a number is inserted before the suffix. */
+/* Makes a unique name. Inserts "#" and a number before the suffix if the name is empty or taken. */
 static const char *unique_side_name(struct pf_run *run, const struct pf_cubex *cubex, uint32_t m, int side)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
@@ -39,9 +39,8 @@ static const char *unique_side_name(struct pf_run *run, const struct pf_cubex *c
 /* ---- aggregation -------------------------------------------------------------------------------- */
 
 /*
- * Sums are additive over locations; exclusive ones over all call paths, inclusive ones over the roots. Minima and
- * maxima aggregate only over locations. Values that are computed from several numbers (rates, averages) do not
- * aggregate.
+ * Sums add up over locations. Exclusive sums also add up over all call paths, inclusive ones over the roots. Minima and
+ * maxima aggregate over locations only. Values that are computed from several numbers (rates, averages) do not aggregate.
  */
 static void set_aggregation(struct pf_metric *metric, enum pf_cube_kind kind, int side)
 {
@@ -108,7 +107,7 @@ static const struct pf_column columns[] = {
     {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
 };
 
-/* Returns the metric that this one is a part of: the one of the same scope if the parent has both scopes. */
+/* Returns the index of the parent metric: the one of the same scope if the parent has both scopes, otherwise the only one. */
 static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];

@@ -6,10 +6,10 @@
 #include "formats/kit/array.h"
 
 enum {
-    PIECE = 4 * 1024,    /* read size if consecutive rows are likely */
-    SMALL = 1024 * 1024, /* data up to this size are read whole: rows may not be in the order of call paths */
+    PIECE = 4 * 1024,    /* bytes to read at once if the following rows are likely to be read next */
+    SMALL = 1024 * 1024, /* a matrix of up to this size is read whole, since its rows may be in another order than call paths */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
-    STREAM_MORE = 64,    /* a stream longer than the row's size plus a quarter plus this is damaged */
+    STREAM_MORE = 64,    /* maximum size of a stream in bytes: 5/4 of the row's size, plus this */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)
@@ -25,7 +25,7 @@ void pf_cube_reader_end(struct pf_cube_reader *reader)
     free(reader->row);
 }
 
-/* Returns bytes of a metric's data, valid until the next call. NULL with *error filled. */
+/* Returns `size` bytes of a metric's data, valid until the next call; NULL with *error filled. */
 static const unsigned char *metric_bytes_at(struct pf_cube_reader *reader,
                                             const struct pf_cube_metric *metric, uint64_t offset, size_t size,
                                             struct pf_error *error)

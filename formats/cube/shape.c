@@ -3,7 +3,7 @@
 
 #include "formats/cube/cube.h"
 
-/* Computes the ends of subtrees, which are contiguous in document order. */
+/* Computes the ends of subtrees. The call paths of a subtree are contiguous, since they are in document order. */
 static void find_ends(struct pf_cube *cube)
 {
     const struct pf_tree *tree = cube->tree;
@@ -17,8 +17,8 @@ static void find_ends(struct pf_cube *cube)
 }
 
 /*
- * Computes the row order of inclusive metrics. Per root in document order: the root, its children, the children of the
- * first child, and so on.
+ * Computes the positions of call paths in inclusive metrics: for each root in document order, the root, its children, the
+ * children of its first child, and so on.
  */
 static void number_wide(struct pf_cube *cube)
 {
@@ -32,7 +32,7 @@ static void number_wide(struct pf_cube *cube)
     }
 }
 
-/* Sorts locations by id. Ids are the columns of the data: they must be 0, 1, ... without gaps. */
+/* Sorts locations by id. Ids number the columns of the data, so they must be 0, 1, ... without gaps. */
 static void order_locations(struct pf_run *run, struct pf_cube *cube)
 {
     uint32_t n = cube->n_locations;

@@ -5,7 +5,7 @@
 #include "formats/cube/cube.h"
 #include "formats/kit/pass.h"
 
-/* Maximum number of values in each buffer (2 MiB): stored, derived, and levels. Each cursor has its own buffers. */
+/* Maximum number of values (2 MiB) in each of the buffers `stored`, `derived` and `levels`. Each cursor has its own buffers. */
 #define NUMBERS_MAX ((size_t)128 * 1024)
 
 static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, size_t n)
@@ -46,8 +46,8 @@ void pf_cube_sums_end(struct pf_cube_sums *sums)
 /* ---- ranges of call paths ------------------------------------------------------------------------- */
 
 /*
- * Returns the end of a range of at most sums->rows call paths. A subtree is split only if it exceeds sums->rows, because
- * the part after the range is read again for the next range.
+ * Returns the end of a range of at most sums->rows call paths from `first` on. Splits a subtree only if it has more call
+ * paths than that, because its part after the range is read twice: for this range and for the next one.
  */
 static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
 {
@@ -122,7 +122,10 @@ static int read_path_range(struct pf_cube_sums *sums, const struct pf_cube_metri
     return 0;
 }
 
-/* Sets *row to n numbers of a call path in the range or after it. Returns 1; 0 if it has no row; -1 with *error filled. */
+/*
+ * Sets *row to n numbers of a call path in or after the range, from location sums->location + first on. Returns 1; 0 if the
+ * call path has no row; -1 with *error filled.
+ */
 static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
                        const union pf_cube_number **row, struct pf_error *error)
 {
@@ -135,10 +138,7 @@ static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first,
 
 /* ---- values that are not stored --------------------------------------------------------------------- */
 
-/*
- * The loops below may visit many call paths without rows, for which nothing is read; therefore the loops themselves
- * check for cancellation.
- */
+/* The loops below may visit many call paths without rows, which need no reads. So the loops check for cancellation themselves. */
 
 /* Derives exclusive values by subtracting the values of the children, in order. */
 static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
@@ -159,7 +159,7 @@ static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* The number of levels between the shallowest (*top) and the deepest call path of [sums->first, end). */
+/* Sets *top to the least depth of the call paths [sums->first, end). Returns the number of levels from there to the deepest. */
 static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_t *top)
 {
     const uint32_t *depth = sums->reader.cube->tree->depth;
@@ -172,9 +172,10 @@ static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_
 }
 
 /*
- * Derives inclusive values in locations first .. first + n - 1, walking the call paths backwards. Level d of `levels` (n
- * numbers) holds the pending sum for the ancestor at depth top + d - 1; the sum is complete when that ancestor is reached.
- * Level 0 collects the sums for call paths above the range.
+ * Derives inclusive values for n locations, of which sums->location + first is the first. Walks the call paths from `end`
+ * back to sums->first, so that descendants come before their ancestors. Level d of `levels` has n numbers: the sums so far
+ * of the next ancestor at depth top + d - 1. They are complete when the walk reaches that ancestor. Level 0 is for call
+ * paths before the range.
  */
 static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, union pf_cube_number *levels,
                       uint32_t first, uint32_t n, struct pf_error *error)
@@ -188,7 +189,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
         if (got < 0)
             return -1;
         if (got && cube->paths[p].end == p + 1)
-            memcpy(sum, own, n * sizeof *sum); /* copy: adding to a neutral extreme would lose a NaN */
+            memcpy(sum, own, n * sizeof *sum); /* adding to the identity of minima or maxima would lose a NaN */
         else if (got)
             pf_cube_add(kind, sum, own, n);
         if (p < sums->end)
@@ -199,7 +200,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
     return 0;
 }
 
-/* Derives inclusive values of all locations. If the tree is deep, works on slices of locations to bound the size of `sum`. */
+/* Derives inclusive values of all locations. If the tree is deep, works on slices of locations to bound the size of the buffer. */
 static int add_subtrees(struct pf_cube_sums *sums, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->reader.cube;

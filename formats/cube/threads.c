@@ -4,7 +4,7 @@
 
 #include "formats/cube/cubex.h"
 
-/* Buffer size in bytes for a name, or for a path in the system tree, whose outermost parts are dropped if it is longer. */
+/* Size in bytes of the buffer for a name, or for a path in the system tree. A longer path loses its outermost parts. */
 enum { NAME_ROOM = 4096 };
 
 static const struct pf_column fields[] = {
@@ -51,7 +51,10 @@ static void add_location_fields(struct pf_run *run, const struct pf_cube *cube, 
     }
 }
 
-/* How to name locations, tried in this order until names are unique: processes often have locations of the same names. */
+/*
+ * Ways to name locations. They are tried in this order until all names are unique, since locations of different processes
+ * often have the same name.
+ */
 enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
 
 static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enum naming how,
@@ -69,7 +72,7 @@ static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enu
     return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
 }
 
-/* Replaces the rows by one per location. Stops and returns false at a name that is empty or not unique. */
+/* Replaces the rows by one row per location. Stops at a name that is empty or not unique, and returns false. */
 static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, enum naming how,
                                struct pf_rows *rows)
 {
@@ -103,7 +106,7 @@ void pf_cubex_set_threads(struct pf_run *run)
     while (!add_location_names(run, cube, how, items) && how < WITH_ID)
         how++;
     add_location_fields(run, cube, rows);
-    pf_rows_free(partitions->items); /* left by an earlier attempt that failed */
+    pf_rows_free(partitions->items); /* rows of an earlier attempt that failed */
     pf_rows_free(partitions->fields);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, rows);

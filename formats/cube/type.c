@@ -8,7 +8,7 @@
 
 /* ---- names of types ----------------------------------------------------------------------------- */
 
-/* Upper limit for the length of lists, which keeps row sizes from overflowing; real lists are shorter. */
+/* Maximum length of lists, so that the sizes of rows do not overflow. Real lists are shorter. */
 enum { PARTS_MAX = 65536 };
 
 struct known_type {
@@ -17,7 +17,7 @@ struct known_type {
     uint32_t size;
 };
 
-/* FLOAT is a double; INTEGER has 64 bits, INT has 32. */
+/* Types of fixed size in bytes. In Cube, FLOAT is a double, INTEGER has 64 bits and INT has 32. */
 static const struct known_type known_types[] = {
     {"DOUBLE", PF_CUBE_REAL, 8},
     {"FLOAT", PF_CUBE_REAL, 8},
@@ -135,7 +135,7 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
     return (union pf_cube_number){.a = a, .b = 0};
 }
 
-/* 128-bit sums cannot overflow: values are below 2^64, call paths below 2^32. */
+/* Sums of 128 bits cannot overflow: values are below 2^64, and the number of call paths is below 2^32. */
 static inline void combine_numbers(enum pf_cube_kind kind, union pf_cube_number *sum,
                                    const union pf_cube_number *x, size_t n, int sign)
 {

@@ -6,13 +6,14 @@
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
 
-/* The data of a cube: members, metrics, call paths, locations. */
-#define PF_CUBE_NONE UINT32_MAX
+/* Types of a cube: members, metrics, call paths, locations. */
+
+#define PF_CUBE_NONE UINT32_MAX /* no index */
 
 /*
- * A member of a .cubex, which is a tar archive without folders. Checksums are ignored (one writer computes all of them
- * wrongly), and a single block of zeros does not end the archive (Cube writes one after each member whose size is a
- * multiple of 512).
+ * A member of a .cubex, which is a tar archive without folders. The reader ignores checksums, since one writer computes
+ * all of them wrongly. A single block of zeros does not end the archive: Cube writes one after each member whose size is
+ * a multiple of 512.
  */
 struct pf_cube_member {
     const char *name; /* NUL-terminated */
@@ -55,7 +56,7 @@ union pf_cube_number {
 enum pf_cube_stored {
     PF_CUBE_EXCLUSIVE,
     PF_CUBE_INCLUSIVE,
-    PF_CUBE_DERIVED, /* computed from sums, exclusive or inclusive */
+    PF_CUBE_DERIVED, /* computed from other metrics' sums */
     PF_CUBE_DERIVED_EXCLUSIVE,
     PF_CUBE_DERIVED_INCLUSIVE,
 };
@@ -94,23 +95,20 @@ struct pf_cube_metric {
 struct pf_cube_path {
     uint32_t region;     /* index, or PF_CUBE_NONE */
     uint32_t end;        /* index after its subtree, which is a contiguous range */
-    uint32_t wide;       /* its position in the row order of inclusive metrics */
+    uint32_t wide;       /* its position in the data of inclusive metrics, whose order differs from the tree's */
     uint32_t line, file; /* of the call site; 0 and PF_NO_STRING: unknown */
     uint32_t parameters; /* string, or PF_NO_STRING */
 };
 
 struct pf_cube_location {
     uint64_t id;
-    uint32_t group;          /* the index of its group in the table of the system, or PF_CUBE_NONE */
+    uint32_t group;          /* row of the enclosing node in the table of the system, or PF_CUBE_NONE */
     bool there;              /* false: a free slot while the locations are sorted */
     struct pf_cell cells[3]; /* indexed by the enum below */
 };
 enum { PF_CUBE_LOCATION_NAME, PF_CUBE_LOCATION_RANK, PF_CUBE_LOCATION_TYPE };
 
-/*
- * Columns of the table of regions and of the table of machines, nodes and processes. The file numbers the latter per
- * class; the table uses the row as id.
- */
+/* Columns of the table of regions. */
 enum {
     PF_CUBE_REGION_ID,
     PF_CUBE_REGION_BEGIN,
@@ -124,6 +122,7 @@ enum {
     PF_CUBE_REGION_DESCRIPTION,
     PF_CUBE_REGION_COLUMNS
 };
+/* Columns of the table of the system: machines, nodes, processes. The file numbers them per class, so a node's id is its row. */
 enum {
     PF_CUBE_NODE_ID,
     PF_CUBE_NODE_PARENT,
@@ -152,7 +151,7 @@ struct pf_cube {
     bool broken;                      /* the anchor is too damaged to assign values */
     struct pf_tree *tree;             /* owned unless tree_taken */
     bool tree_taken;                  /* the profile has taken ownership of the tree as its contexts */
-    const char *kinds[PF_CUBE_KINDS]; /* of call paths: roles of regions */
+    const char *kinds[PF_CUBE_KINDS]; /* kinds of call paths: the roles of their regions */
     size_t n_kinds;
     struct pf_cube_path *paths;
     struct pf_rows *regions, *system;

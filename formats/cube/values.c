@@ -6,7 +6,7 @@
 
 /* ---- numbers of rows ---------------------------------------------------------------------------- */
 
-/* Sets the range of an axis of `count` items: item `only`, or all if `only` is negative; *n is 0 if there is no such item. */
+/* Sets the range of items on an axis of `count` items: all if `only` is negative, otherwise item `only`, if it exists. */
 static void restrict_axis(int64_t only, uint32_t count, uint32_t *first, uint32_t *n)
 {
     bool inside = only >= 0 && only < count;
@@ -49,8 +49,8 @@ void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number)
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * The table "values", sorted like the file by metric, call path and location; the exclusive values of a call path precede
- * its inclusive ones. Zeros are left out.
+ * The table "values" is sorted by metric of the file, then call path. The exclusive values of a call path precede its
+ * inclusive ones; each are sorted by location. Zeros are left out.
  */
 struct values {
     struct pf_cubex_numbers numbers;
@@ -100,7 +100,10 @@ static void free_cube_values(void *own)
     free(values);
 }
 
-/* Loads the row of a number. Returns 1; 0 if there is none; -1 with *error filled. */
+/*
+ * Loads the row of a number: the exclusive or inclusive values of its call path. Returns 1; 0 if there are none; -1 with
+ * *error filled.
+ */
 static int load_value_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
                           struct pf_error *error)
 {
