@@ -49,7 +49,7 @@ struct v8 {
     struct pf_build_files files;
     struct pf_ids ids; /* node id -> index */
     struct pf_sorter *sorter;
-    bool heap, old;   /* a heap profile; a file with nodes nested in `head`, as of Node.js 8 */
+    bool heap, old;   /* heap: a heap profile; old: nodes are nested in `head`, as in files of Node.js 8 */
     unsigned wrapped; /* number of enclosing wrapper objects */
     struct pf_json_place sample_list; /* node ids of the samples */
     struct pf_json_place deltas;      /* times since the previous sample; in current files */
@@ -379,8 +379,8 @@ static bool v8_sort_timed(struct v8 *v8, int64_t time, uint32_t node)
 }
 
 /*
- * The oldest files have no times: their samples are taken as equidistant from start to end, as DevTools does. Returns
- * the number of samples; 0 if there are times, or start and end are unusable.
+ * Counts the samples of a file without times. Only the oldest files have none; their samples are taken as equidistant
+ * from start to end, as DevTools does. Returns 0 if there are times, or if start and end are unusable.
  */
 static uint64_t count_untimed(struct v8 *v8)
 {

@@ -38,7 +38,9 @@ enum pf_stage {
     PF_STAGES
 };
 
+/* The contexts whose values add up to totals: all, frames (PF_FRAME), roots (PF_ROOT), or none since the values overlap. */
 enum pf_over_contexts { PF_OVER_ALL, PF_OVER_FRAMES, PF_OVER_ROOTS, PF_OVER_NO_CONTEXTS };
+/* What aggregates show of a context's values in the partitions: sum, minimum, maximum, nothing, or the value in partition `at`. */
 enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS, PF_AT };
 #define PF_NO_PARTNER (-1)
 
@@ -104,7 +106,10 @@ struct pf_cursor_ops {
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
-    /* Optional, for `cells`, instead of next: see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
+    /*
+     * Optional replacement of `next` for the table `cells`, see struct pf_value_row. Returns 1, 0 at the end, or -1
+     * with *error filled.
+     */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 };
 

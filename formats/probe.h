@@ -37,7 +37,10 @@ struct pf_probe {
     size_t plain_have;              /* number of bytes of the inflated head that are cached in `plain` */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
 
-    /* Private to formats/extrap/points.c: a bit set of hashes of the endings of names in the measurement points' subfolders. */
+    /*
+     * Private to formats/extrap/points.c: the endings of the names in the measurement points' subfolders, hashed into a
+     * bit set.
+     */
     bool points_searched; /* `points_endings` is complete */
     uint64_t points_endings;
 
@@ -92,7 +95,10 @@ bool pf_probe_begins_text(struct pf_probe *probe);
  */
 bool pf_probe_is_text(struct pf_probe *probe);
 
-/* Reads `size` bytes of the file at an offset. Returns their number, which is smaller only at its end; -1 with errno. */
+/*
+ * Reads up to `size` bytes of the file at an offset. Returns their number, which is smaller only at the file's end; -1
+ * with errno.
+ */
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
 
 /*

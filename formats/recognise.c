@@ -14,7 +14,7 @@
 enum {
     FIRST_READ = 4096,
     TAR_HEADER = 512,
-    UNPACKED_MAX = 16 << 20, /* maximum number of decompressed bytes to examine; the size of a file that ends earlier is known */
+    UNPACKED_MAX = 16 << 20, /* maximum number of decompressed bytes to examine */
     MAGIC = 32               /* confidence of a magic number, in bits */
 };
 

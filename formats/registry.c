@@ -36,12 +36,12 @@ extern const struct pf_driver pf_cpuprofile_driver;
 const struct pf_driver *const pf_drivers[] = {
     &pf_afperf_driver,          /* 16 bytes of magic */
     &pf_cube_driver,            /* tar's magic and the first member's name */
-    &pf_cubedir_driver,         /* an additional entry of a folder: subfolders named like measurement points, with Cube files */
+    &pf_cubedir_driver,         /* a folder whose subfolders are named like measurement points and have Cube files */
     &pf_otf2_driver,            /* a folder with a *.otf2 file and its magic */
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */
-    &pf_nsight_folder_driver,   /* an additional entry of a folder: subfolders named like measurement points, with Nsight files */
+    &pf_nsight_folder_driver,   /* a folder whose subfolders are named like measurement points and have Nsight files */
     &pf_extrap_binary_driver,   /* a byte-order field and a word of 17 letters */
     &pf_extrap_saved_driver,    /* ZIP's magic and the name of a member */
     &pf_callgrind_driver,       /* its first line, or a header of known lines and one line of the body */

@@ -12,8 +12,8 @@
 extern const struct pf_driver pf_speedscope_driver;
 
 /*
- * Fixed point: amounts are integers in 10^-12 of the metric's unit (times: of a ns), which represents up to 12 decimals
- * exactly.
+ * Fixed point: amounts are integers in 10^-12 of the metric's unit, which is ns for times. This represents up to 12
+ * decimals exactly.
  */
 enum { PLACES = 12 };
 #define ONE ((pf_int128)1000000000000)
@@ -95,7 +95,7 @@ static int see_schema(const struct pf_json_walk *walk)
     return walk->token->size >= size && !memcmp(walk->token->text, schema, size);
 }
 
-/* A member is recognised when its value begins: the value may be longer than the examined part of the file. */
+/* A member is recognised when its value begins, since the value may be longer than the examined part of the file. */
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("$schema", PF_JSON_STRING, see_schema),
     PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_extend_range, struct speedscope_evidence, shared),
@@ -222,8 +222,8 @@ static void speedscope_add(struct speedscope_profile *scope, uint32_t context, p
 
 /*
  * Reads the stack whose bracket was read. *context is the innermost context, PF_NO_CONTEXT for an empty stack. Returns
- * false if the stack is damaged. A frame in nested brackets, as brook-profiler writes some, counts as that frame:
- * JavaScript, and therefore speedscope, converts it so.
+ * false if the stack is damaged. In some files of brook-profiler, frames are in nested brackets. Such a frame counts as
+ * in speedscope, where JavaScript ignores the brackets.
  */
 static bool read_stack(struct speedscope_profile *scope, uint32_t *context)
 {
@@ -412,7 +412,10 @@ static void speedscope_handle_event(struct speedscope_profile *scope, struct spe
         close_frame(scope, event, at);
 }
 
-/* Closes the frames that are open at the end: at the profile's end, or at the last event if the file is truncated. */
+/*
+ * Closes the frames that are still open after the last event. They end at the profile's end or, if the file is
+ * truncated, at the last event.
+ */
 static void close_rest(struct speedscope_profile *scope, pf_int128 last, bool whole)
 {
     const struct speedscope_item *item = &scope->current;
@@ -554,7 +557,7 @@ static int take_shared(const struct pf_json_walk *walk)
     return first ? pf_json_object(walk, scope, shared_members) : 0;
 }
 
-/* The members come in any order: profiles are read once the frames are known. */
+/* The members come in any order, so profiles are read once the frames are known. */
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("shared", PF_JSON_OBJECT, take_shared),
     PF_MEMBER("profiles", PF_JSON_ARRAY, take_profiles, struct speedscope_profile, profiles),

@@ -161,7 +161,7 @@ static void list_calls(struct finish *finish)
 
 /* ---- shares ------------------------------------------------------------------------------------- */
 
-/* Adds to a sum, which saturates: the reader limits the sum of each row to 128 bits, but not sums of several rows. */
+/* Adds to a sum, which saturates. The reader limits the sum of each row to 128 bits, but not sums of several rows. */
 static void callgrind_saturate(pf_int128 *sum, pf_int128 more)
 {
     const pf_int128 most = (((pf_int128)1 << 126) - 1) * 2 + 1;

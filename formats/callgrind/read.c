@@ -257,8 +257,8 @@ static bool callgrind_ends_with(struct pf_slice text, const char *end)
 }
 
 /*
- * The unit in the brackets at the end of a name: `Time_(10ns)`, or after other words, `sysTime (elapsed ns)`. Empty if
- * there is none.
+ * Returns the unit in the brackets at the end of a name, such as `Time_(10ns)`. If `words_before` is set, the unit is
+ * the last word in the brackets: `sysTime (elapsed ns)`. Empty if there is none.
  */
 static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 {

@@ -127,9 +127,10 @@ struct time {
 /* Maximum size in bytes of an event's args, and of the name of a counter's series. */
 enum { ARGS_MAX = 64 * 1024, SERIES_MAX = 256 };
 
-/* Threads are identified by a pair of pid and tid, each a number or any text. */
+/* The number of a thread that has had no event other than metadata. */
 #define UNLISTED UINT32_MAX
 
+/* A thread, identified by its pid and tid, each of which is a number or any text. */
 struct thread {
     uint32_t pid, tid, name; /* in `strings`; name: PF_NO_STRING if unnamed */
     uint32_t number; /* index in `listed`; UNLISTED before the thread's first event that is not metadata */

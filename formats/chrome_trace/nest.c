@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* End of a slice begun by a B: unknown until its E is read. An X has a duration. */
+/* End of a slice that a B began. It is unknown until the E is read. An X has a duration. */
 #define NO_END INT64_MAX
 
 /* Maximum number of open slices that an E searches for its B. */

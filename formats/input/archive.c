@@ -17,9 +17,9 @@
 #include "formats/kit/lock.h"
 
 enum {
-    IDLE_MAX = 8,   /* archives without users that stay cached */
+    IDLE_MAX = 8,   /* maximum number of archives without users that stay cached */
     NESTED_MAX = 2, /* maximum nesting of archives; an archive nested deeper is a file */
-    KEPT_MAX = 16,  /* individually compressed members that stay unpacked */
+    KEPT_MAX = 16,  /* maximum number of individually compressed members that stay unpacked */
     HEAD = 4096     /* bytes that suffice to detect an archive */
 };
 

@@ -47,7 +47,10 @@ struct pf_archive_keeper {
 };
 void pf_archives_keep(struct pf_archives *archives, const struct pf_archive_keeper *keeper);
 
-/* Closes the descriptors of archives without users, and of unpacked bytes that are not being read. */
+/*
+ * Evicts archives without users, and unpacked bytes that are not being read and use a descriptor. This closes their
+ * descriptors.
+ */
 void pf_archives_relieve(struct pf_archives *archives);
 
 /* True if the open file is an archive that can be entered, judging by its name and first bytes. */

@@ -15,7 +15,7 @@ enum { PF_MEMBER_PLAIN, PF_MEMBER_DEFLATED, PF_MEMBER_SPARSE, PF_MEMBER_UNREADAB
 struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
-    uint32_t first, last, next; /* a folder's members, in the archive's order */
+    uint32_t first, last, next; /* a folder's first and last member; the next member of the same folder */
     uint64_t start, size;       /* start: offset of the data (SPARSE: of the header) in the bytes of all members; size: unpacked */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */

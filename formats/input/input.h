@@ -45,8 +45,10 @@ bool pf_input_damage(struct pf_input *input, struct pf_error *damage);
  * they begin. */
 bool pf_input_trailing(struct pf_input *input, uint64_t *offset);
 
-/* Progress of a sequential pass over an input that has reached `offset`, in bytes of the file: *done of *total. An
- * estimate for a compressed file. */
+/*
+ * Sets the progress of a sequential pass over an input that has reached `offset`: *done of *total bytes of the file.
+ * For a compressed file, *done is an estimate.
+ */
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total);
 
 /* The limit on memory for data derived from an input: 4 times its size on disk (or the size of the archive that

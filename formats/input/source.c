@@ -304,8 +304,10 @@ static int record_file(struct pf_source *source, const char *name, bool counted,
     return result;
 }
 
-/* Records a file that cannot be opened as absent, with its present stamp, so that a later change makes the source stale.
- * *error: the reason; a transient one is not recorded. */
+/*
+ * Records a file that cannot be opened as absent, with its present stamp, so that a later change makes the source
+ * stale. *error is the reason. If it is transient, nothing is recorded.
+ */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_stamp stamp = {0};

@@ -46,8 +46,10 @@ static void read_zip64(const unsigned char *field, size_t size, bool wide_size, 
     }
 }
 
-/* Reads the UTF-8 name of a member (Info-ZIP extra field 0x7075). Its checksum shows whether a program that ignores the
- * field has renamed the member. */
+/*
+ * Reads the UTF-8 name of a member (Info-ZIP extra field 0x7075). The field's checksum shows whether a program that
+ * ignores the field has renamed the member.
+ */
 static void read_unicode_name(const unsigned char *field, size_t size, struct pf_zip_entry *entry)
 {
     if (size <= 5 || field[0] != 1 ||
@@ -71,7 +73,10 @@ static void read_extra(const unsigned char *extra, size_t size, bool wide_size, 
     }
 }
 
-/* Converts backslashes to slashes, as libarchive does: Windows' own programs wrote backslashes for years. */
+/*
+ * Converts the backslashes of a name without slashes, as libarchive does, since Windows' own programs wrote backslashes
+ * for years.
+ */
 static void turn_backslashes(char *name, size_t size)
 {
     for (char *at = memchr(name, '/', size) ? NULL : memchr(name, '\\', size); at;

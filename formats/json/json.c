@@ -13,7 +13,7 @@
 /* Result of json_peek at the end of the text; not a character. */
 enum { TEXT_END = 256 };
 
-/* Skips whitespace. Returns the next character, at json->at; TEXT_END; -1 with *error filled. */
+/* Skips whitespace. Returns the next character, to which json->at then points; TEXT_END; or -1 with *error filled. */
 static inline int json_peek(struct pf_json *json, struct pf_error *error)
 {
     const char *at = json->at;

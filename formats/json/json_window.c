@@ -9,8 +9,8 @@
 #include "formats/kit/array.h"
 
 /*
- * Size in bytes of the first read after a seek, which may be for a single value. Later reads double up to the window's
- * size.
+ * Size in bytes of the first read after a seek. It is small, since the seek may be for a single value. Later reads
+ * double up to the window's size.
  */
 enum { FIRST_READ = 4096 };
 
@@ -76,7 +76,7 @@ static char *make_window(struct pf_json *json, const char *keep, size_t size)
     return json->window;
 }
 
-/* Editors may put a byte order mark before UTF-8 text. */
+/* Skips a byte order mark, which editors may put before UTF-8 text. */
 static void json_window_skip_mark(struct pf_json *json, size_t size)
 {
     if (json->base == 0 && size >= 3 && !memcmp(json->window, "\xef\xbb\xbf", 3)) {

@@ -32,10 +32,13 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
                              const char *const *names);
 void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const struct pf_error *error);
 
-/* The number of bytes that may be examined, for `scan` above: more than the head if the file is called *.json. */
+/*
+ * Returns a value for `scan` above: PF_PROBE_SCAN if the file is called *.json, otherwise 0 (only the head is
+ * examined).
+ */
 uint64_t pf_probe_scan(const struct pf_probe *probe);
 
-/* Bytes that may be examined of a file whose name suggests a profile. */
+/* Maximum number of bytes to examine of a file whose name suggests a profile. */
 #define PF_PROBE_SCAN ((uint64_t)16 << 20)
 
 /* True if the file's name ends with `ending`, ignoring case. */

@@ -97,8 +97,8 @@ bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void
                      const struct pf_json_member *members);
 
 /*
- * For probing: recognises an object that has a given number of the listed members. Returns 1 at the start of the last
- * one's value.
+ * For probing: recognises an object that has a given number of the listed members. Returns 1 once the last of them
+ * begins.
  */
 pf_json_taker pf_json_count_down; /* walk->into: unsigned, the number of missing members */
 

@@ -15,8 +15,8 @@
  * thread does not hold, and a failed assertion print the thread's locks and abort the process. Otherwise the checks
  * compile to nothing.
  *
- * Each row: the enumerator after PF_RANK_, the rank, and the name in docs/locking.md. The holder of a lock of rank
- * PF_RANK_NO_BLOCKING or more must neither wait for SOURCE nor use the database.
+ * PF_LOCKS has a row per lock: the enumerator after PF_RANK_, the rank, and the name in docs/locking.md. The holder of
+ * a lock of rank PF_RANK_NO_BLOCKING or more must neither wait for SOURCE nor use the database.
  */
 #define PF_LOCKS(LOCK)                                                                                       \
     LOCK(ARCHIVES, 14, "archives")                                                                           \

@@ -191,7 +191,10 @@ static inline bool from_product(const struct decimal *decimal, double *value)
         bool above = rest > half || (rest == half && !product.exact);
         fraction += above || (rest == half && fraction & 1);
     } else {
-        /* The error is below 2, plus up to one unit of the mantissa's last digit if more digits follow. */
+        /*
+         * The error is below 2 units of the product's last bit, plus up to one unit of the mantissa's if digits were
+         * cut.
+         */
         pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
         if (rest + slack > (rest < half ? half : full))
             return false;

@@ -11,7 +11,7 @@
 
 /* A sorted run in the store, with a window in memory while runs are merged. */
 struct sorted_run {
-    uint64_t next, end; /* unread records of the store */
+    uint64_t next, end; /* range of the run's unread records in the store */
     uint64_t *window;   /* part of sorter->memory */
     size_t at, have;    /* position in the window; records in the window */
 };

@@ -7,8 +7,10 @@
 
 #include "formats/kit/error.h"
 
-/* An append-only sequence of bytes, in memory up to a limit and in an unlinked file ($TMPDIR, otherwise /var/tmp) after
- * that. One thread appends; then any number of threads may read. */
+/*
+ * A growing sequence of bytes, in memory up to a limit and in an unlinked file (in $TMPDIR, otherwise /var/tmp) beyond
+ * it. One thread writes; then any number of threads may read.
+ */
 struct pf_store;
 
 struct pf_store *pf_store_new(uint64_t limit); /* NULL: out of memory */

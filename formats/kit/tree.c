@@ -61,8 +61,8 @@ static int tree_resize(struct pf_tree *tree, uint32_t room, struct pf_error *err
 }
 
 /*
- * Large columns grow by a quarter instead of doubling, which saves memory. It is still cheap, since realloc remaps them
- * instead of copying.
+ * Large columns grow by a quarter instead of doubling, which saves memory. Growing is still cheap, since realloc remaps
+ * them instead of copying.
  */
 enum { FIRST_ROOM = 32, LARGE_ROOM = 1 << 20 };
 

@@ -24,7 +24,7 @@ enum pf_context_flags {
 struct pf_tree_link {
     uint32_t key; /* copy of the column `key` */
     uint32_t eldest,
-        sibling; /* its first child, and the next sibling in the list of its parent; indexes + 1, 0: none */
+        sibling; /* index + 1 of the first child, and of the next sibling in the parent's list; 0: none */
 };
 
 struct pf_tree {

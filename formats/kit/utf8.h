@@ -7,8 +7,8 @@
 
 /*
  * Returns the length of the UTF-8 character at `at`, by table 3-7 of the Unicode standard; `left` (> 0) is the number
- * of bytes that follow, itself included. Returns 0 if the character is ill-formed; *wrong is then the number of bytes
- * that one replacement character stands for. Thread-safe.
+ * of bytes from `at` on. Returns 0 if the character is ill-formed; *wrong is then the number of bytes that one
+ * replacement character stands for. Thread-safe.
  */
 size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong);
 

@@ -133,7 +133,10 @@ struct pf_cell otf2_text_of(const struct otf2_definitions *definitions, const ui
 struct pf_cell otf2_name_of(const struct otf2_definitions *definitions, const uint64_t *thing,
                             unsigned field);
 
-/* Returns the metric class of an event's id, which names a class or an instance of one; NULL if undefined. */
+/*
+ * Returns the metric class of a metric event. The event's id is that of a class or of an instance of one. NULL if
+ * undefined.
+ */
 const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64_t id);
 
 /* Returns the id of the location that has a rank in a communicator; absent if unknown. */
@@ -156,7 +159,7 @@ enum {
     OTF2_METRIC = 31,
 };
 
-/* Offset of the location's clock at a time; interpolated between two of them. */
+/* The offset of a location's clock at one time. Offsets at times in between are interpolated. */
 struct otf2_offset {
     uint64_t time;
     int64_t offset;

@@ -124,7 +124,7 @@ static void skip_chunk(struct otf2_reader *reader)
     reader->at += reader->over ? 0 : left;
 }
 
-/* Skips zero bytes in the window; at least one. */
+/* Skips the zero bytes at reader->at that are in the window, at least one. */
 static void skip_zeros(struct otf2_reader *reader, size_t have)
 {
     const unsigned char *bytes = reader->here;

@@ -56,7 +56,7 @@ static inline bool is_time(struct pf_slice word)
            perf_is_number((struct pf_slice){point + 1, word.end - 1});
 }
 
-/* `2026-04-02`, followed by the time of day. */
+/* A date: `2026-04-02`. The time of day follows it. */
 static inline bool is_date(struct pf_slice word)
 {
     return pf_size(word) == 10 && word.at[4] == '-' && word.at[7] == '-' &&

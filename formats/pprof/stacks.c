@@ -19,7 +19,7 @@ enum { ID_KEYS = 3, NAME_KEYS = 4, KEYS = ID_KEYS + NAME_KEYS };
 static const char *const keys[KEYS] = {"thread id",   "thread_id", "tid",        "thread name",
                                        "thread_name", "thread",    "thread_comm"};
 
-/* A label: a text or a number. Interned strings; PF_NO_STRING: none. */
+/* A label with a text or a number. Strings are interned; PF_NO_STRING: none. */
 struct label {
     uint32_t key, text, unit;
     int64_t number;

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Longest line in bytes that is passed in one piece: a line may hold a stack of a million frames. */
+/*
+ * Maximum size in bytes of a line that is passed in one piece. It is large, since a line may hold a stack of a million
+ * frames.
+ */
 #define WHOLE_LINE ((size_t)64 << 20)
 
 /* Estimated bytes per item, including its sums. */

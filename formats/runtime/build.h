@@ -124,7 +124,7 @@ static inline void *pf_build_state(const struct pf_model *model)
 /* Reads up to `size` bytes of the file at an offset. Returns their number, which is smaller only at the end of the file. */
 size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset);
 
-/* Reports the progress of the thread's pass: the offset reached in the input. Fails if the pass is cancelled. */
+/* Reports to the thread's pass that an offset of the input has been reached. Fails if the pass is cancelled. */
 void pf_build_step(struct pf_build *build, uint64_t offset);
 
 /*
@@ -148,10 +148,16 @@ void pf_build_warn_of_full(struct pf_build *build, int64_t offset);
 /* Adds a line to info.txt unless the text is empty. */
 void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text);
 
-/* Adds a row to the format's own table number `table`. In a table with ops, cells may be pf_name. */
+/*
+ * Adds a row to the format's own table number `table`. In a table with pf_stored_cursor.ops, cells may be made by
+ * pf_name.
+ */
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells);
 
-/* Like pf_intern: returns the number of these bytes in a pool of the driver's, adding them if they are new. */
+/*
+ * Like pf_intern, for a pool of the driver: returns the number of these bytes, and adds them if they are new. Fails if
+ * memory runs out.
+ */
 uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size);
 
 /*
@@ -168,7 +174,10 @@ static inline struct pf_cell pf_build_named(const struct pf_build *build, uint32
     return pf_interned(build->model->contexts->strings, name);
 }
 
-/* Returns the index of the partition of this name. A new one is added with these cells as its fields (NULL: all absent). */
+/*
+ * Returns the index of the partition of this name. A new partition is added with these cells as its fields (NULL: all
+ * absent).
+ */
 #define PF_NO_PARTITION UINT32_MAX
 uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t size,
                             const struct pf_cell *fields);
@@ -194,8 +203,8 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
 uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size);
 
 /*
- * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either this function or
- * pf_build_enter, not both: their keys differ.
+ * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either
+ * this function or pf_build_enter, not both, since their keys differ.
  */
 uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size);
 
@@ -217,8 +226,8 @@ uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t s
 struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
 
 /*
- * Maps a function name to its file if all functions of that name are in one file. Drivers show a file only in that
- * case, since most tools treat functions of one name as one function and count recursion between them once, but
+ * Maps a function name to its file if all functions of that name are in one file. Drivers show no file for other names,
+ * because most tools treat functions of one name as one function and count recursion between them once, while
  * functions.csv has a row per name and file.
  */
 struct pf_build_files {
@@ -242,7 +251,7 @@ void pf_build_add(struct pf_build *build, uint32_t partition, uint32_t context, 
 
 /* A row of the table "trace". Times are in the format's time_unit, in cells of any numeric type. */
 struct pf_span_row {
-    uint32_t thread, context; /* context PF_NO_CONTEXT: not part of a stack; context and depth are absent */
+    uint32_t thread, context; /* context PF_NO_CONTEXT: the row is not part of a stack, and context and depth are absent */
     uint32_t name;            /* number of a name */
     char phase;               /* if the table has that column */
     struct pf_cell time, duration;

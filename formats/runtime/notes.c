@@ -12,7 +12,10 @@
 
 enum { MORE_MAX = 200 };
 
-/* Returns the counter of a code, adding it if it is new; NULL: out of memory. A linear search is enough: codes are few. */
+/*
+ * Returns the counter of a code, adding it if it is new; NULL: out of memory. A linear search is enough, since codes
+ * are few.
+ */
 static struct pf_note_count *count_of(struct pf_notes *notes, const char *code)
 {
     struct pf_error error;

@@ -40,9 +40,9 @@ struct pf_notes {
 };
 
 /*
- * Adds a note about a line (0: unknown) and an offset in bytes (-1: unknown). `more` is a printf format, or NULL. Its result is appended
- * to the kind's text after a colon, or is the text if the kind has none; it is cut to fewer than 200 bytes at a UTF-8 character
- * boundary. If memory runs out, pf_notes_publish fails.
+ * Adds a note about a line (0: unknown) and an offset in bytes (-1: unknown). `more` is a printf format, or NULL. Its
+ * result is appended to the kind's text after a colon, or stands alone if the kind has no text. The result is cut to
+ * fewer than 200 bytes at a UTF-8 character boundary. If memory runs out, pf_notes_publish fails.
  */
 void pf_note(struct pf_notes *notes, const struct pf_note_kind *kind, int64_t line, int64_t offset,
              const char *more, ...) __attribute__((format(printf, 5, 6)));

@@ -75,10 +75,13 @@ static inline void pf_run_step(struct pf_run *run, uint64_t done, uint64_t total
     pf_run_check(run, pf_pass_step(done, total, run->error));
 }
 
-/* Like pf_input_read: returns the number of bytes read, fewer than `size` only at the end of the input. */
+/*
+ * Like pf_input_read, but ends the body on failure. Returns the number of bytes read, fewer than `size` only at the end
+ * of the input.
+ */
 size_t pf_run_read(struct pf_run *run, struct pf_input *input, void *buffer, size_t size, uint64_t offset);
 
-/* Like pf_intern: returns the number of the string. */
+/* Like pf_intern, but ends the body on failure. Returns the number of the string. */
 uint32_t pf_run_intern(struct pf_run *run, struct pf_strings *strings, const char *text, size_t size);
 
 /*

@@ -31,8 +31,10 @@ void pf_stored_names(struct pf_stored *stored, const struct pf_strings *names);
 /* The number of rows. Rows are numbered from 0, so this is also the number of the next row. */
 uint64_t pf_stored_count(const struct pf_stored *stored);
 
-/* Appends a row. Wide integers and text that is not a pf_name are copied, text truncated to 16 MB. Returns 0, or -1 with
- * *error filled and no row added; a later call can succeed. */
+/*
+ * Appends a row. Wide integers, and text other than pf_name cells, are copied; text is truncated to 16 MB. Returns 0,
+ * or -1 with *error filled and no row added; a later call can succeed.
+ */
 int pf_stored_add(struct pf_stored *stored, const struct pf_cell *cells, struct pf_error *error);
 
 /* Replaces a cell of a row by a number of up to 64 bits. Returns 0, or -1 with *error filled. */

@@ -11,7 +11,7 @@
 
 /*
  * OPERATIONS_PER_STEP is the number of virtual machine operations between two calls of the progress handler; a row
- * takes 10 to 30. The call number SCHEMA_STEPS interrupts the reading of the schema.
+ * takes 10 to 30. Reading the schema is interrupted at call number SCHEMA_STEPS.
  */
 enum { OPERATIONS_PER_STEP = 2000, SCHEMA_STEPS = 65 };
 
@@ -58,7 +58,7 @@ static int on_progress(void *arg)
     return sql->failed;
 }
 
-/* Allows only reading of the driver's tables and the row function. */
+/* Allows only reads of the driver's tables and calls of the row function. */
 static int authorize(void *arg, int action, const char *first, const char *second, const char *database,
                      const char *trigger)
 {
@@ -270,8 +270,8 @@ static void call_take(struct pf_run *run, void *arg)
 }
 
 /*
- * Receives a row. In a damaged tree of pages, shared branches yield endless rows, but their rowids do not ascend: this
- * check stops them.
+ * Receives a row. In a damaged tree of pages, shared branches yield endless rows, but the rowids of these do not
+ * ascend. This check then ends the walk.
  */
 static void take_row(sqlite3_context *context, int n, sqlite3_value **cells)
 {

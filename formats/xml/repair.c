@@ -233,8 +233,8 @@ static bool ends_at(const struct tag *tag, size_t at)
 }
 
 /*
- * True if the quote at `at` is part of the value: it follows a backslash, and the text after it and any blanks is neither the end of the
- * tag nor another attribute.
+ * True if the quote at `at` is part of the value: it follows a backslash, and what follows it after any blanks is
+ * neither the end of the tag nor another attribute.
  */
 static bool quote_is_text(const struct tag *tag, size_t at)
 {
