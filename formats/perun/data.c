@@ -202,7 +202,7 @@ const char *perun_name(struct perun *perun, const char *before, const char *text
 {
     struct pf_run *run = perun->data.run;
     char *copy;
-    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* %.*s stops at a NUL inside the text */
+    int length = asprintf(&copy, "%s%.*s", before, (int)size, text);
     PF_OWN(run, length < 0 ? NULL : copy, free);
     uint32_t string = pf_run_intern(run, perun->names, copy, (size_t)length + 1);
     free(pf_disown(run, copy));

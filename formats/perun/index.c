@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver of Perun's minor-version indexes (.perun/objects/ab/..., .perun/jobs/.index): a table of the profiles of one
- * version of a project, and a link to each. See docs/formats/perun.md.
+ * The driver of Perun's indexes. An index lists the profiles of one version of a project (.perun/objects/ab/...), or the pending profiles
+ * (.perun/jobs/.index). It is shown as a table, with a link to each profile. See docs/formats/perun.md.
  *
- * Layout, little-endian: "pidx", version (1 or 2), number of entries; then the entries: time in seconds, 20 bytes of SHA-1, path
- * up to a NUL. In version 2, length-prefixed strings follow: type, cmd, workload, collector, postprocessors. Perun 0.23.8 added
- * the label before the collector without a new version; only the end of the file distinguishes the two layouts.
+ * Layout, with little-endian u32: "pidx", version (1 or 2), number of entries, entries. An entry: time in seconds, 20 bytes of SHA-1, path
+ * up to a NUL. In version 2, strings follow, each after its length: type, cmd, workload, collector, postprocessors. Perun 0.23.8 added the
+ * label before the collector but did not raise the version, so only the end of the file distinguishes the two layouts.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -19,12 +19,12 @@
 
 enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 
-/* Maximum bytes read of an index; real ones have a few KB. */
+/* Maximum bytes that are read of an index. Real indexes have a few KB. */
 #define INDEX_MAX ((size_t)16 << 20)
 
 enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
-/* Columns that may need CSV quotes come last. */
+/* The columns that may need CSV quotes are last. */
 static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
                                                   [TIME] = {.name = "time"},
                                                   [OBJECT] = {.name = "object"},
@@ -100,7 +100,7 @@ static bool read_index_entry(struct bytes *left, const struct layout *layout, st
     return true;
 }
 
-/* Counts the entries in this layout, up to `most`. Sets *whole if there are `most` and the last one ends at the end of the file. */
+/* Counts the entries in this layout, up to `most`. Sets *whole to whether there are `most` that end at the end of the file. */
 static uint32_t count_entries(struct bytes left, const struct layout *layout, uint32_t most, bool *whole)
 {
     struct index_entry entry;
@@ -111,7 +111,7 @@ static uint32_t count_entries(struct bytes left, const struct layout *layout, ui
     return count;
 }
 
-/* Returns the layout whose entries end at the end of the file; otherwise the layout that yields more entries. */
+/* Returns the layout whose entries end at the end of the file or, if there is none, the layout that yields more entries. */
 static const struct layout *choose_layout(uint32_t version, struct bytes entries, uint32_t count)
 {
     bool whole, whole_with;
@@ -124,7 +124,7 @@ static const struct layout *choose_layout(uint32_t version, struct bytes entries
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-/* Returns a NUL-terminated text that the profile owns. */
+/* Formats a text. Returns it NUL-terminated, owned by the profile. */
 __attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run, struct index *index,
                                                               const char *format, ...)
 {
@@ -139,7 +139,7 @@ __attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run
     return pf_interned(index->names, string).text;
 }
 
-/* Returns the name of an entry's link: its path, with the entry's number if an earlier entry has this path (in old releases). */
+/* Returns the name of entry n's link: its path, with `~n` if an earlier entry has the same path, as written by old releases. */
 static const char *link_name(struct pf_run *run, struct index *index, uint32_t n, const struct pf_cell *path)
 {
     const char *name = keep(run, index, "%.*s", (int)path->size, path->text);
@@ -155,12 +155,12 @@ static bool is_base_name(const struct pf_cell *path)
            !(path->text[0] == '.' && (path->size == 1 || (path->size == 2 && path->text[1] == '.')));
 }
 
-/* Maximum number of links; a longer folder is of no use to a reader. The table has all entries. */
+/* Maximum number of links: nobody reads a longer folder. The table has all entries. */
 enum { LINKS_MAX = 20000 };
 
 /*
- * Adds a link to the profile of an entry, relative to the folder of the index. Entries of jobs/.index are not objects: their
- * files are in the folder of the index, and a path that contains a slash gets no link.
+ * Adds a link to the profile of an entry, relative to the folder of the index. The profiles in jobs/.index are not stored objects but
+ * files in the same folder, so there a path that contains a slash gets no link.
  */
 static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct index_entry *entry)
 {
@@ -178,7 +178,7 @@ static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct ind
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-/* Reads version and number of entries. */
+/* Reads the header. */
 static void read_header(struct pf_run *run, struct bytes *left, uint32_t *version, uint32_t *count)
 {
     const unsigned char *head = take(left, HEADER);

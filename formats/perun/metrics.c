@@ -12,7 +12,7 @@ struct perun_metric {
     uint32_t type, subtype, field;
 };
 
-/* Maximum number of metrics; the values of further ones are only in resources.csv. */
+/* Maximum number of metrics. The values of further metrics are in resources.csv only. */
 enum { METRICS_MAX = 10000 };
 
 static struct perun_metric metric_at(const struct perun *perun, uint32_t i)
@@ -35,7 +35,7 @@ static bool is_word(struct pf_cell text, const char *word)
     return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* Names are interned: equal names have equal addresses. */
+/* Returns true if one of the first `before` metrics has this name. Names are interned, so equal names have equal addresses. */
 static bool is_taken(const struct perun *perun, uint32_t before, const char *name)
 {
     for (uint32_t i = 0; i < before; i++)
@@ -45,8 +45,8 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
 }
 
 /*
- * Returns the name type(subtype).field without the parts that are absent. A type can contain "(...)", so that two keys yield one
- * name; the later metric then gets its number as a suffix.
+ * Returns the name of metric i: type(subtype).field without the parts that are absent. Two keys may yield the same name, since a type
+ * may contain "(...)". The name of the later metric then ends with the metric's number.
  */
 static const char *perun_metric_name_of(struct perun *perun, uint32_t i)
 {
@@ -64,8 +64,8 @@ static const char *perun_metric_name_of(struct perun *perun, uint32_t i)
 }
 
 /*
- * Looks up the unit under header.units by type(subtype), type (subtype), subtype, type and header.type, in this order. The unit
- * given with the amounts is the fallback.
+ * Returns the unit of metric i. Looks for it under header.units, by type(subtype), type (subtype), subtype, type and header.type, in this
+ * order. If there is none, the unit is the first one that is written after an amount.
  */
 static const char *unit_of(struct perun *perun, uint32_t i)
 {
@@ -122,7 +122,7 @@ static void set_scope(struct pf_metric *metric, const char *scope, enum pf_over_
     metric->partner = partner == PERUN_NONE ? PF_NO_PARTNER : (int)partner;
 }
 
-/* The collector `time` reports three clocks of one interval (real, user, sys), which must not be added up. */
+/* Returns true for the times of the collector `time`: three clocks of one interval (real, user, sys), which must not be added up. */
 static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
 {
     struct pf_cell name = perun_property(&perun->data, "collector_info.name");
@@ -133,9 +133,9 @@ static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct 
 
 /*
  * Sets scope, aggregation and partner of a metric. Allocations and samples are exclusive to their context. Durations of calls are
- * inclusive, and their functions form a list, not a tree, so that each function is a root: the total comes from the exclusive
- * durations if the file has them; otherwise there is no total. Of all other fields, only `ncalls` adds up. Type "memory" without a
- * subtype (massif) is a level, which has a maximum over snapshots, not a sum.
+ * inclusive, and the functions form a list, not a tree, so each function is a root. A sum over roots would count callees twice: the total
+ * comes from the exclusive durations if the file has them; otherwise there is none. `ncalls` is the only other field that adds up.
+ * Amounts of type "memory" without a subtype (massif) are levels, so snapshots are combined by maximum, not by sum.
  */
 static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)
 {
@@ -182,7 +182,7 @@ static void describe_metrics(struct perun *perun)
 
 /* ---- sums --------------------------------------------------------------------------------------- */
 
-/* Returns the metric of a field of an item, which is added if new; PERUN_NONE if the field is not a metric or there are too many. */
+/* Finds or adds the metric of a field of an item; PERUN_NONE if the field is not a metric or there are METRICS_MAX others. */
 static uint32_t metric_of(struct perun *perun, const struct perun_item *item, uint32_t field)
 {
     struct pf_run *run = perun->data.run;
@@ -208,7 +208,7 @@ static uint32_t metric_of(struct perun *perun, const struct perun_item *item, ui
     return metric;
 }
 
-/* metrics: the metric of each cell, cached for all rows of one item. */
+/* Adds the values of the current row to the sums. metrics: caches the metric of each cell while the rows of one item follow. */
 static void add_row_values(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics)
 {
     const uint32_t unknown = PERUN_NONE - 1;

@@ -8,8 +8,8 @@
 #include "formats/perun/perun.h"
 
 /*
- * Bytes of the columns stats and other in models.csv, which are held in memory. Once TEXTS_MAX is exceeded, further texts are
- * cut to SHORT_TEXT; the values in data->model_values are complete.
+ * Maximum bytes of the columns stats and other in models.csv, which are held in memory. Once they have TEXTS_MAX bytes, further texts
+ * are cut to SHORT_TEXT bytes. data->model_values has all values in any case.
  */
 enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
@@ -48,10 +48,10 @@ static const char *const kinds[PERUN_MODEL_KINDS] = {
     [PERUN_KERNEL_REGRESSION] = "kernel_regression",
 };
 
-/* A model while its row is made. Generated texts are written one after the other to `out`; fclose reports if memory ran out. */
+/* A model while its row is made. Generated texts are appended to the memory stream `out`, whose fclose fails if memory ran out. */
 struct draft {
     struct json_object *json;
-    char *texts; /* what was written to `out`, once that is closed */
+    char *texts; /* the contents of `out`, once it is closed */
     size_t texts_size;
     struct perun_model model;
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
@@ -71,7 +71,7 @@ static size_t model_text_size(const struct draft *draft, int column)
     return (size_t)ftello(draft->out) - draft->start[column];
 }
 
-/* Returns true, and appends " ...", if the text of the column has reached the limit. */
+/* If the text of the column has reached the limit, appends " ..." and returns true. */
 static bool is_full(struct draft *draft, int column)
 {
     if (model_text_size(draft, column) < draft->limit)
@@ -86,7 +86,7 @@ static void end_text(struct draft *draft, int column)
     draft->cells[column] = pf_text(NULL, model_text_size(draft, column));
 }
 
-/* Prints a number like Python: 0 for an integer, 0.0 for a float. Prints nothing for other values. */
+/* Prints a number like Python: an integer as 0, a float as 0.0. Prints nothing for other values. */
 static void print_number(FILE *out, struct json_object *value)
 {
     char text[PF_NUMBER_MAX], *end = text;
@@ -115,7 +115,7 @@ static double double_of(struct json_object *value)
 
 /* ---- parts of a model --------------------------------------------------------------------------- */
 
-/* Files of release 0.16 hold the kind of a model without coefficients in `method`; such a model has no `model`. */
+/* Reads kind and method. In files of release 0.16, a model without coefficients has its kind in `method`, and no `model`. */
 static void read_kind(struct draft *draft)
 {
     struct json_object *kind = pf_tree_get(draft->json, "model"),
@@ -179,7 +179,7 @@ static void read_coefficients(struct draft *draft)
     end_text(draft, COLUMN_COEFFS);
 }
 
-/* Reads one value per bucket or point: the numbers go to data->model_values, their text to the column stats. */
+/* Reads one value per bucket or point. Appends the numbers to data->model_values, and their text to the column stats. */
 static void read_values(struct perun_data *data, struct draft *draft)
 {
     struct json_object *list = pf_tree_get(draft->json, "bucket_stats");
@@ -207,7 +207,7 @@ static void read_values(struct perun_data *data, struct draft *draft)
     draft->cells[COLUMN_POINTS] = pf_uint(draft->model.n_values);
 }
 
-/* Returns the field a member names; `usual` if it is missing or no text. */
+/* Returns the field that the text of a member names; `usual` if the member is missing or not a text. */
 static uint32_t field_named(struct perun_data *data, const struct draft *draft, const char *name,
                             uint32_t usual)
 {
@@ -215,7 +215,7 @@ static uint32_t field_named(struct perun_data *data, const struct draft *draft, 
     return text.type == PF_TEXT ? perun_field(data, text.text, text.size) : usual;
 }
 
-/* Prints the members without a column as key=value, separated by blanks; nested values as JSON if that is short. */
+/* Prints the members that have no column as key=value, separated by blanks. Objects and lists are printed as JSON if that is short. */
 static void read_others(struct draft *draft)
 {
     static const char *const known[] = {
@@ -248,7 +248,7 @@ static void print_short(FILE *out, const char *before, double value, const char 
     fprintf(out, "%s%.3g%s", before, value, behind);
 }
 
-/* Prints a further term: " + 2 * x". */
+/* Prints a term after the first one: " + 2 * x". */
 static void print_term(FILE *out, double factor, const char *of)
 {
     print_short(out, signbit(factor) ? " - " : " + ", fabs(factor), of);
@@ -363,7 +363,7 @@ bool perun_read_model(struct perun_reading *reading)
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-/* Counts the models of each uid, up to 2; indexed by the number of the uid's string. The run owns the counts. */
+/* Counts the models of each uid, up to 2. Returns the counts by number of the uid's string, owned by the run. */
 static uint8_t *count_uids(const struct perun_data *data)
 {
     uint8_t *count = PF_OWN(data->run, calloc((size_t)pf_strings_count(data->tree->strings) + 1, 1), free);
@@ -376,8 +376,8 @@ static uint8_t *count_uids(const struct perun_data *data)
 }
 
 /*
- * Names a model after its uid; followed by its kind if the uid has several models; followed by method and number if that name is
- * taken.
+ * Names a model after its uid. Appends the kind if the uid has several models, and then method and number if the name is taken. alone:
+ * the uid has only this model.
  */
 static void name_model(struct perun_data *data, bool alone, struct pf_strings *taken, size_t i)
 {

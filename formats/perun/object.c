@@ -14,7 +14,7 @@ static bool is_of_unit(char c)
     return (letter >= 'a' && letter <= 'z') || c == '%' || (unsigned char)c >= 0x80;
 }
 
-/* Parses a decimal number and an optional unit, with blanks around each. Returns absent if the text has another form. */
+/* Parses a decimal number and an optional unit, with blanks around each. Returns absent if the text is anything else. */
 static struct pf_cell parse_amount(const char *text, size_t size, struct pf_cell *unit)
 {
     double real;
@@ -43,7 +43,7 @@ static struct pf_cell note_no_number(struct perun_reading *reading, const struct
     return pf_absent();
 }
 
-/* Stores the unit given with an amount; it is the metric's unit if the header declares none. */
+/* Stores the unit that is written after an amount. It becomes the metric's unit if the header declares none. */
 static void note_unit(struct perun_reading *reading, const struct pf_cell *unit)
 {
     if (reading->item.unit == PERUN_NONE && unit->size && unit->size <= 15)
@@ -81,7 +81,7 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Reads the next value as a whole. An object or list that is too long is dropped with a warning. */
+/* Reads the next value as a whole. Drops an object or list that is too long, with a warning. */
 static void take_whole(struct perun_reading *reading, struct perun_raw *raw)
 {
     struct pf_json_token *token = &raw->token;
@@ -92,7 +92,7 @@ static void take_whole(struct perun_reading *reading, struct perun_raw *raw)
     }
 }
 
-/* Sets a field; the last of duplicate fields wins. */
+/* Sets the value of a field. The last value of a field wins. */
 static void set_value(struct perun_reading *reading, uint32_t field, struct pf_cell cell,
                       const struct pf_json_token *token)
 {
@@ -145,7 +145,7 @@ static void read_snapshot_number(struct perun_reading *reading)
         PERUN_NOTE(reading, &token, PERUN_BAD_SNAPSHOT, NULL);
 }
 
-/* Reads the command, which is a field and also the root of the resource's context (read_command in paths.c). */
+/* Reads the command. It is a field and, in addition, the root of the resource's context (read_command in paths.c). */
 static void read_command_member(struct perun_reading *reading)
 {
     const struct pf_json_token *command = &reading->command.token;
@@ -198,7 +198,7 @@ void perun_read_object(struct perun_reading *reading)
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-/* Returns the region of a resource outside all regions: the snapshot that it names, otherwise the region `none`. */
+/* Returns the region of an object that is in no snapshot or global region: the snapshot that it names, or data->none. */
 static uint32_t region_of(struct perun_reading *reading)
 {
     struct perun_data *data = reading->data;
@@ -209,7 +209,7 @@ static uint32_t region_of(struct perun_reading *reading)
     return data->none;
 }
 
-/* Sets the time of a region to that of the object just read, unless the region has a time or is an object of the file. */
+/* Sets the time of a region to that of the object just read, unless the region has a time or is itself an object in the file. */
 static void note_time(struct perun_reading *reading, uint32_t region)
 {
     char text[256];

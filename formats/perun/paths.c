@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of resources, from trace, uid and command. The form of a trace's frames determines its order: objects with `function`
- * are innermost first and include the uid; objects with `func`, and strings, are outermost first, and the uid is the leaf below
- * them.
+ * Contexts of resources. The context of a resource is a path of steps: its command, the frames of its trace, its uid. Frames that are
+ * objects with `function` are written innermost first, and the uid is one of them. Frames that are objects with `func`, or strings, are
+ * written outermost first, and the uid is the leaf below them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ const char *const perun_kinds[] = {"function", "command", "none"};
 /* Slots of the direct-mapped cache of contexts. */
 enum { PLACES = 65536 };
 
-/* Maximum number of an object's values in its name (real ones have at most five), and maximum bytes of a name. */
+/* Maximum number of values of an object that its name contains (real objects have at most five), and maximum bytes of a name. */
 enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
 
 struct step {
@@ -30,12 +30,12 @@ struct perun_paths {
     struct pf_json_trees *trees;
     struct json_object *parsed; /* the trace or uid being read */
     struct place {
-        uint64_t hash; /* of trace, uid and command; 0: free slot */
+        uint64_t hash; /* of trace, uid and command; 0: the slot is free */
         uint32_t context, uid;
     } * places; /* PLACES */
     char name[NAME_MAX_SIZE];
-    size_t name_size, file_size; /* length of `name`; length of the file name that it begins with, 0: none */
-    uint32_t line;               /* the source line in `name`; 0: none */
+    size_t name_size, file_size; /* bytes in `name`, and bytes of the file name that it begins with (0: none) */
+    uint32_t line;               /* the source line that `name` contains; 0: none */
     PF_LIST(struct step) steps;
     size_t files_room, lines_room; /* capacity of tree->file and tree->line */
 };
@@ -58,7 +58,7 @@ struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_tree
 
 /* ---- names of frames and uids ------------------------------------------------------------------- */
 
-/* Order of known keys in a name; other keys follow. */
+/* Values of an object are joined in the order of their keys' ranks. Unknown keys come last. */
 static const struct {
     const char *key;
     unsigned rank;
@@ -70,7 +70,7 @@ static const struct {
 enum { RANKS = sizeof ranks / sizeof *ranks, FILES = 1, LINES = 5, OTHERS = 7 };
 
 struct part {
-    unsigned rank, number; /* number: position in the object */
+    unsigned rank, number; /* number: the part's position in the object */
     const char *key;
     struct json_object *value;
 };
@@ -86,8 +86,8 @@ static unsigned rank_of(const char *key)
 enum { KEY_MAX = 256 };
 
 /*
- * Unknown keys are ordered by a decimal number: the concatenated decimal codes of the key's characters, each plus 6. Returns the
- * number of its digits.
+ * Unknown keys are ordered by a decimal number, as Perun orders them. Its digits are the decimal codes of the key's characters, each
+ * increased by 6 and appended. Returns the number of digits.
  */
 static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
 {
@@ -112,7 +112,7 @@ static int by_rank(const void *left, const void *right)
     return a->number < b->number ? -1 : 1;
 }
 
-/* Appends to the name. A text that does not fit is cut between UTF-8 characters. */
+/* Appends a text to the name. Cuts it at a UTF-8 character boundary if it does not fit. */
 static void add_path_text(struct perun_paths *paths, const char *text, size_t size)
 {
     size_t room = sizeof paths->name - paths->name_size;
@@ -123,7 +123,7 @@ static void add_path_text(struct perun_paths *paths, const char *text, size_t si
     paths->name_size += size;
 }
 
-/* Appends a scalar: numbers as in the file, None, True and False as in Python. Nested objects and lists are skipped. */
+/* Appends a scalar. Numbers are as in the file; null, true and false as in Python. Skips objects and lists. */
 static void add_scalar(struct perun_paths *paths, struct json_object *value)
 {
     const char *word = !value ? "None" : json_object_get_boolean(value) ? "True" : "False";
@@ -215,7 +215,7 @@ static void drop_parsed(struct perun_paths *paths)
     paths->parsed = NULL;
 }
 
-/* Returns true if a trace whose first frame is this one is outermost first. */
+/* Returns true if a trace with this first frame is written outermost first. */
 static bool is_outermost(struct json_object *frame)
 {
     struct json_object *value;
@@ -224,7 +224,7 @@ static bool is_outermost(struct json_object *frame)
             !json_object_object_get_ex(frame, "function", &value));
 }
 
-/* Adds the steps of a trace, root first. Returns true if the trace in the file is root first. */
+/* Adds the steps of a trace, outermost first. Returns true if the file has them in this order. */
 static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
 {
     if (raw->token.event != PF_JSON_ARRAY)
@@ -239,7 +239,7 @@ static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
     return outermost;
 }
 
-/* Makes a step from the uid; its name is PERUN_NONE if the uid is missing. A number is named as written in the file. */
+/* Makes a step from the uid. The step's name is PERUN_NONE if the uid is missing, and as in the file if the uid is a number. */
 static struct step read_uid(struct perun_paths *paths, const struct perun_raw *raw)
 {
     const struct pf_json_token *token = &raw->token;
@@ -257,7 +257,10 @@ static struct step read_uid(struct perun_paths *paths, const struct perun_raw *r
     return step;
 }
 
-/* Makes the root step from the command. If the trace begins with the command, that step becomes the root instead. */
+/*
+ * Makes the root step from the command. Its name is PERUN_NONE if there is no command, or if the trace begins with the command: the
+ * trace's first step is then the root.
+ */
 static struct step read_command(struct perun_paths *paths, const struct perun_raw *command)
 {
     struct step root = {.name = PERUN_NONE, .file = PERUN_NONE, .kind = COMMAND};
@@ -273,6 +276,7 @@ static struct step read_command(struct perun_paths *paths, const struct perun_ra
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
+/* Finds or adds the context of a step below `parent`. */
 static uint32_t go_down(struct perun_paths *paths, const struct step *step, uint32_t parent)
 {
     struct pf_run *run = paths->data->run;
@@ -312,7 +316,7 @@ static struct place find_path(struct perun_paths *paths, const struct perun_raw 
     return place;
 }
 
-/* The hash is keyed with the process's secret, so equal hashes are taken for equal values. Never 0. */
+/* Returns a hash, never 0. It is keyed with the process's secret, so values with equal hashes are taken to be equal. */
 static uint64_t hash_of_path(const struct perun_raw *const raws[3])
 {
     uint64_t hash = 1;

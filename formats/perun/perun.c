@@ -6,7 +6,7 @@
 
 #include "formats/perun/perun.h"
 
-/* Maximum bytes that opening reads for info.txt; regions may come later in the file. */
+/* Maximum bytes that opening reads for info.txt. Regions that come later in the file do not contribute. */
 #define OPEN_MAX_BYTES ((uint64_t)1 << 20)
 
 /* Maximum bytes of the JSON text of a field that is an object or a list. */
@@ -35,7 +35,7 @@ static struct pf_input *open_input(struct pf_run *run, unsigned flags)
     return input;
 }
 
-/* Opens the text: the file itself, or the inflated contents of a stored object (zlib or gzip), whose header is parsed. */
+/* Opens the file and, if it is a stored object (compressed by zlib or gzip), parses its header. */
 static void open_text(struct pf_run *run, struct perun *perun)
 {
     static const char word[] = "profile ";
@@ -48,7 +48,7 @@ static void open_text(struct pf_run *run, struct perun *perun)
         pf_run_check(run, pf_fail_at(run->error, EBADMSG, 0, "the header of the stored object is damaged"));
 }
 
-/* The bytes of the JSON up to `end`. */
+/* The JSON text of a file, up to `end` bytes of it. */
 struct body {
     const struct perun *perun;
     uint64_t end;
@@ -74,7 +74,7 @@ static bool is_shown_region(const struct pf_json_token *name)
 struct start {
     struct body body;
     struct perun_reading reading;
-    bool any; /* a region with measurements began */
+    bool any; /* the name of a region with measurements was read */
 };
 
 static void read_start(struct pf_run *run, void *arg)
@@ -91,8 +91,8 @@ static void read_start(struct pf_run *run, void *arg)
 }
 
 /*
- * Reads the regions without measurements in the first OPEN_MAX_BYTES. The pass reports damage; only a text that ends before any
- * resources or models is an error here, since there is nothing to show.
+ * Reads the properties in the first OPEN_MAX_BYTES. Leaves it to the pass to report damage, with one exception: if a text ends before
+ * any resources or models, opening fails, since there is nothing to show.
  */
 static void read_start_of(struct pf_run *run, struct perun *perun)
 {
@@ -117,7 +117,7 @@ static void add_info(struct pf_run *run, const char *key, struct pf_cell value)
         pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-/* Keys of info.txt, and the properties that may hold their values: those of the newest form of the file come first. */
+/* Keys of info.txt, and the properties that may hold their values. Properties of newer releases come first. */
 static const struct {
     const char *key, *properties[3];
 } infos[] = {
@@ -240,7 +240,7 @@ static void read_data(struct pf_run *run, struct perun *perun)
     pf_run_check(run, pf_tree_finish(perun->data.tree, run->error));
 }
 
-/* Warns if the length in a stored object's header is wrong. (Perun counts characters, and writes only ASCII.) */
+/* Warns if the length in a stored object's header is wrong. Perun counts characters. These are bytes here, since it writes only ASCII. */
 static void check_length(struct perun *perun)
 {
     struct pf_error damage;
@@ -298,7 +298,7 @@ static void add_partitions(struct pf_run *run, struct perun_data *data)
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
-/* Sets header_type to the profile's type: header.type or, in files without a header, the top-level type. */
+/* Sets perun->header_type to the property header.type or, in files without a header, to the property `type`. */
 static void find_header_type(struct perun *perun)
 {
     struct pf_cell type = perun_property(&perun->data, "header.type");

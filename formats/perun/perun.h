@@ -14,9 +14,9 @@
 #include "formats/runtime/sums.h"
 
 /*
- * Perun profiles. One pass reads the JSON, whose regions may come in any order, and keeps a compact record of the resources
- * (struct perun_item) in file order. All tables are made from these records. Functions without a struct pf_error belong to the pass: they
- * end the run (data->run) on failure.
+ * Perun profiles. A profile is a JSON object of regions, in any order. Some regions hold resources, which are the measurements. One pass
+ * reads the JSON and keeps compact records of the resources (struct perun_item) in file order. All tables are made from these records.
+ * Functions without a struct pf_error run during a pass: on failure they end the run (data->run).
  *
  * The parts; each depends only on the parts listed above it:
  *   probe.c      format detection
@@ -42,7 +42,7 @@ enum { PERUN_VALUES_MAX = 512 };
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
-/* Fields that the driver interprets; the numbers of all other fields follow in order of first appearance. */
+/* Numbers of the fields that the driver interprets. All other fields have higher numbers. */
 enum {
     PERUN_TIME,
     PERUN_TID,
@@ -53,8 +53,9 @@ enum {
     PERUN_SIZE, /* structure-unit-size */
 };
 
+/* A member that resources have, or a column of a type. */
 struct perun_field {
-    bool identity; /* identifies a resource; not a metric */
+    bool identity; /* part of a resource's identity, so it is not a metric */
     bool reserved; /* has the name of a fixed column of resources.csv */
     bool seen;     /* has a value in at least one resource */
     bool texts;    /* at least one value is text */
@@ -64,58 +65,61 @@ struct perun_field {
 /* ---- results of the pass ------------------------------------------------------------------------ */
 
 /*
- * A resource object (one row) or a type with columns (many rows). An entry of resource_type_map, which holds the members
- * that all rows of a type share, has the same form. Names are numbers of strings in the tree; PERUN_NONE: absent.
+ * A resource object (one row), or a type with columns (many rows), or an entry of resource_type_map, which holds the members
+ * that all rows of a type share. Texts are numbers of strings in the tree; PERUN_NONE: absent.
  */
 struct perun_item {
     uint64_t first, rows; /* number of its first row, number of rows; unused in an entry */
     uint64_t values;      /* index in data->values of its first value (of a type: of its first column) */
-    uint64_t key, place;  /* types only: hash of the name, offset in the file */
+    uint64_t key, place;  /* of a type: hash of its name, and its offset in the file */
     uint32_t n_values, region;
-    uint32_t kind, subtype, uid, context;
-    uint32_t unit; /* given together with its amount */
-    bool type;
+    uint32_t kind, subtype, uid, context; /* kind: the member `type` */
+    uint32_t unit;                        /* the unit that is written after the amount */
+    bool type;                            /* a type with columns */
 };
 
-/* A field's value. cell.u of a text is its offset in data->texts; cell.u of a column is the index of its first cell in data->columns. */
+/*
+ * The value of a field in a resource or entry, or a column of a type. cell.u is the offset of a text in data->texts, or the index of a
+ * column's first cell in data->columns.
+ */
 struct perun_value {
     uint32_t field;
     struct pf_cell cell;
 };
 
-/* A snapshot, or a region whose resources belong to no snapshot. */
+/* A region with resources: a snapshot, or one whose resources belong to no snapshot. */
 struct perun_region {
-    bool numbered; /* a snapshot; its number is `number` */
-    bool used;     /* has at least one resource */
-    bool told;     /* an object of the file: `time` is that object's own time, never the time of a resource */
+    bool numbered; /* a snapshot, with this number */
+    bool used;     /* has at least one resource or entry */
+    bool told;     /* the region is an object in the file; `time` is then that object's time, never a resource's */
     int64_t number;
     uint32_t partition;
-    struct pf_cell time; /* a text is a string of the tree */
+    struct pf_cell time; /* a text is owned by the tree's strings */
 };
 
 struct perun_data {
     struct pf_run *run;        /* not NULL while data is added */
     struct pf_tree *tree;      /* contexts; its strings are shared by all parts of the driver */
-    struct pf_strings *fields; /* names; string i is the name of field i */
+    struct pf_strings *fields; /* string i is the name of field i */
     struct perun_field *field_list;
     size_t fields_room;
 
-    struct pf_store *items, *entries; /* struct perun_item */
+    struct pf_store *items, *entries; /* struct perun_item: resources and types; entries of resource_type_map */
     struct pf_store *values;          /* struct perun_value */
-    struct pf_store *columns;         /* cells */
-    struct pf_store *texts;
+    struct pf_store *columns;         /* struct pf_cell: the cells of types with columns */
+    struct pf_store *texts;           /* the bytes of texts in values and columns */
     struct pf_ids entry_of; /* hash of a type's name -> index of its entry */
     uint64_t n_items, n_rows;
 
     struct perun_region *regions;
     uint32_t n_regions,
-        none; /* region of resources that are in no region and name no snapshot; PERUN_NONE: not created yet */
+        none; /* index of the region for resources that belong to no other; PERUN_NONE: not created yet */
     size_t regions_room;
     struct pf_ids snapshots; /* number of a snapshot -> index of its region */
 
     struct pf_rows *properties; /* key, value; only perun_add_property adds rows */
     struct pf_strings *property_keys;
-    uint32_t *property_rows; /* number of a key -> its last row */
+    uint32_t *property_rows; /* by number of a key in property_keys: its last row */
     size_t property_rows_room;
     size_t properties_text;         /* bytes of the keys and values */
     struct pf_rows *models;         /* rows of models.csv */
@@ -124,7 +128,7 @@ struct perun_data {
     size_t n_models, models_room;
     size_t models_text;            /* bytes of the cells `stats` and `other` */
     bool models_cut;               /* a text was cut, and a warning was added */
-    struct pf_store *model_values; /* doubles */
+    struct pf_store *model_values; /* doubles: struct perun_model.values */
 };
 
 /*
@@ -152,7 +156,7 @@ static inline void perun_append(struct perun_data *data, struct pf_store *store,
     pf_run_check(data->run, pf_store_append(store, bytes, size, data->run->error));
 }
 
-/* Appends the cell's text to data->texts and replaces it in the cell by its offset there. */
+/* Appends the cell's text to data->texts. Sets cell->u to the text's offset there. */
 void perun_keep_text(struct perun_data *data, struct pf_cell *cell);
 
 /* Returns the number of a string of the tree, which is added if new. */
@@ -161,7 +165,7 @@ static inline uint32_t perun_string(struct perun_data *data, const char *text, s
     return pf_run_intern(data->run, data->tree->strings, text, size);
 }
 
-/* A string's text as a cell; absent for PERUN_NONE. */
+/* Returns a string of the tree as a cell; absent for PERUN_NONE. */
 static inline struct pf_cell perun_string_cell(const struct perun_data *data, uint32_t string)
 {
     return string == PERUN_NONE ? pf_absent() : pf_interned(data->tree->strings, string);
@@ -193,9 +197,9 @@ enum {
 };
 extern const struct pf_note_kind perun_problems[];
 
-/* A value of the file, not parsed further. */
+/* A whole value of the file. An object or list is JSON text. */
 struct perun_raw {
-    struct pf_json_token token; /* event PF_JSON_END: absent. token.text points into `text` */
+    struct pf_json_token token; /* event PF_JSON_END: the value is absent. token.text points into `text` */
     struct pf_json_buffer text;
 };
 
@@ -209,10 +213,10 @@ struct perun_reading {
     uint64_t stepped;   /* offset of the last pf_run_step */
     bool has_resources; /* a region that can hold resources was seen */
 
-    /* The object being read. */
+    /* The object being read: a resource or an entry of resource_type_map. */
     struct perun_item item;
-    struct perun_value *values; /* PERUN_VALUES_MAX */
-    struct perun_raw trace, uid, command, other;
+    struct perun_value *values; /* array of PERUN_VALUES_MAX */
+    struct perun_raw trace, uid, command, other; /* other: the value of the current field */
     bool has_snapshot; /* the object names a snapshot */
     int64_t number;    /* the number of that snapshot, if has_snapshot */
 
@@ -220,12 +224,12 @@ struct perun_reading {
 };
 
 /*
- * Reads the whole profile from reading->json into reading->data. Damage ends reading with a warning, and the data before it is
+ * Reads the whole profile from reading->json into reading->data. At damage, reading ends with a warning, and the data read so far are
  * kept.
  */
 void perun_read(struct perun_reading *reading);
 
-/* Like pf_json_next, _skip and _take. The result is never negative: damage and failures end the reading (data.c). */
+/* Like pf_json_next, pf_json_skip and pf_json_take, but damage and failures end the run, so the result is never negative (data.c). */
 int perun_next(struct perun_reading *reading, struct pf_json_token *token);
 int perun_skip(struct perun_reading *reading, struct pf_json_token *token);
 int perun_take(struct perun_reading *reading, struct perun_raw *raw);
@@ -239,17 +243,19 @@ void perun_step(struct perun_reading *reading);
                 (reading)->body + (token)->offset, __VA_ARGS__)
 
 /*
- * Returns a field's value from its token (object.c). An amount is a number, with or without a unit; an amount that is not a number
- * is absent, with a warning. A text is borrowed from the token.
+ * Returns the value of a field, given its first token (object.c). A text is borrowed from the token. An amount is a number, with or
+ * without a unit; for any other amount, adds a warning and returns absent.
  */
 struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
                               const struct pf_json_token *token);
 
 /*
- * Reading of a resource or of an entry of resource_type_map into reading->item and reading->values (object.c). Callers either call
- * perun_begin_object, perun_read_member after each name, and perun_end_object; or perun_read_object after the object's first token.
- * perun_keep then appends the item to a store, and its values to data->values; region is the region that holds the object, or
- * PERUN_NONE.
+ * Read a resource or an entry of resource_type_map into reading->item and reading->values (object.c). perun_read_object reads the
+ * members of an object whose first token was read. A caller that handles some members itself calls perun_begin_object, then
+ * perun_read_member after the name of each other member, then perun_end_object.
+ *
+ * perun_keep then appends the item to a store, and its values to data->values. region: index of the region that contains the object;
+ * PERUN_NONE: the object is in no snapshot or global region.
  */
 void perun_begin_object(struct perun_reading *reading);
 void perun_read_member(struct perun_reading *reading, const struct pf_json_token *name);
@@ -262,7 +268,10 @@ bool perun_read_model(struct perun_reading *reading);
 /* Makes the names of the models' folders, once all models are read. */
 void perun_name_models(struct perun_data *data);
 
-/* Reads a top-level member after its name. Regions without measurements, and scalars of any name, become properties; others are skipped. */
+/*
+ * Reads a top-level member after its name. If it is a scalar, or one of the regions that describe the profile, its contents become
+ * properties. Other members are skipped.
+ */
 void perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name);
 
 /* ---- contexts (paths.c) ------------------------------------------------------------------------- */
@@ -284,28 +293,29 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------------ */
 
-/* Makes rows from items. Not thread-safe: one walk per thread. */
+/* A walk over the rows of all items. One thread at a time uses it. */
 struct perun_walk {
     const struct perun_data *data;
     struct pf_store_window items, entries, values;
     uint64_t number;        /* number of the current row */
     uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current one; for a type: its entry, with the type's `first` and `rows` */
+    struct perun_item item; /* the current item; for a type: a copy of its entry, with the type's `first` and `rows` */
     struct perun_cell {
         struct perun_value value;
-        bool in_column;                      /* one cell per row, in data->columns */
-        uint64_t first;                      /* index of the column's first cell */
+        bool in_column;                      /* the value is in a column, and differs by row */
+        uint64_t first;                      /* of a column: index of its first cell in data->columns */
         struct pf_store_window cells, texts; /* windows on data->columns and data->texts */
-    } * cells;
-    size_t n_columns, n_cells, room; /* columns come first */
+    } * cells; /* of the current row: n_columns columns, then the values that all rows of the item share */
+    size_t n_columns, n_cells, room;
 };
 
-/* Returns a walk without a current row, which borrows data. NULL: out of memory. perun_walk_free takes a struct perun_walk, or NULL. */
+/* Returns a walk without a current row; NULL: out of memory. Borrows data. */
 struct perun_walk *perun_walk_new(const struct perun_data *data);
+/* walk: a struct perun_walk, or NULL. */
 void perun_walk_free(void *walk);
 /* Moves to the row of this number. Returns 1; 0 after the last row; -1 with *error filled. Cells are valid until the next move. */
 int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error);
-/* Returns the value of a field in the current row; absent if the row does not have the field. */
+/* Returns the value of a field in the current row; absent if the row has no value for it. */
 struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field);
 
 /* ---- the profile -------------------------------------------------------------------------------- */
@@ -313,51 +323,51 @@ struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field);
 /* Tables, as indexes of perun->tables. */
 enum { PERUN_VALUES, PERUN_RESOURCES, PERUN_MODELS, PERUN_PROPERTIES, PERUN_POINTS, PERUN_TABLES };
 
-/* Columns of resources.csv before the fields' columns, and the maximum number of fields that have a column. */
+/* Columns of resources.csv: first these, then the columns of fields. PERUN_OWN_COLUMNS is the maximum number of the latter. */
 enum {
     PERUN_R_ROW,
     PERUN_R_SNAPSHOT,
     PERUN_R_TIME,
     PERUN_R_CONTEXT,
     PERUN_R_THREAD,
-    PERUN_R_FIELDS, /* number of the first field's column */
+    PERUN_R_FIELDS, /* the column of the first field */
     PERUN_OWN_COLUMNS = 256
 };
-/* Columns after the fields' columns, counted from perun->last_columns. */
+/* The last columns of resources.csv, after those of fields, counted from perun->last_columns. */
 enum { PERUN_R_TYPE, PERUN_R_SUBTYPE, PERUN_R_UID, PERUN_R_LAST };
 
 /* The header of a stored object: "profile TYPE LENGTH" and a NUL (probe.c). */
 enum { PERUN_STORED_HEADER_MAX = 96 };
 struct perun_stored_header {
     char type[32];
-    uint64_t length; /* of the JSON */
-    size_t size;     /* bytes of the header, including its NUL */
+    uint64_t length; /* of the JSON, in characters */
+    size_t size;     /* of the header in bytes, including its NUL */
 };
 /* Parses a header. Returns false, with header->size 0, if the bytes do not begin with a valid one. */
 bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_stored_header *header);
 
 struct perun {
     struct pf_sums *sums;              /* from PF_MODELLED on */
-    struct pf_input *input;            /* the file's bytes, inflated if they are compressed */
-    struct perun_stored_header stored; /* the header before the JSON; size 0: not a stored object */
+    struct pf_input *input;            /* the file, decompressed if it is compressed */
+    struct perun_stored_header stored; /* the header before the JSON; size 0: the file is not a stored object */
 
     struct perun_data data;   /* from PF_PARTITIONED on */
     struct pf_strings *names; /* of metrics and columns, each with its NUL */
-    uint32_t header_type;     /* a string of the tree; PERUN_NONE: absent */
+    uint32_t header_type;     /* the profile's type, as a string of the tree; PERUN_NONE: absent */
 
     struct pf_strings *keys; /* string i holds the bytes of metric i's struct perun_metric */
-    uint32_t *units; /* by metric: the unit of the first amount that was given with one, or PERUN_NONE */
+    uint32_t *units;         /* by metric: the first unit that is written after an amount, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
     struct perun_points *points; /* NULL: the file has no models */
 
     struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
-    unsigned last_columns;              /* number of the first column after the fields' columns */
+    unsigned last_columns;              /* the column after those of fields */
     struct pf_table tables[PERUN_TABLES];
     struct pf_model_extra extra;
 };
 
-/* The body of a run that loads stage PF_MODELLED: sums and metrics, from the rows of the first pass (metrics.c). arg: struct perun. */
+/* Loads stage PF_MODELLED as the body of a run (metrics.c): makes sums, metrics and points from the rows. arg: struct perun. */
 void perun_load_model(struct pf_run *run, void *arg);
 /* Frees everything that perun_load_model made. */
 void perun_drop_model(struct perun *perun);
@@ -371,7 +381,10 @@ static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
     return own != PERUN_NONE ? own : perun->header_type;
 }
 
-/* Returns the concatenation of `before` and `text` (up to its first NUL), owned by the profile. Equal names have equal addresses. */
+/*
+ * Returns the concatenation of `before` and the first `size` bytes of `text` (or those before a NUL), owned by the profile. Equal names
+ * have equal addresses.
+ */
 const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size);
 
 void perun_probe(struct pf_probe *probe, struct pf_probe_result *result);
@@ -401,12 +414,12 @@ struct perun_model {
     bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
-        n_values; /* values of its buckets or points: index of the first one in data->model_values, and their number */
+        n_values; /* one value per bucket or point: index of the first one in data->model_values, and their number */
 };
 
 /*
- * The points of all models (points.c). perun_points_begin allocates perun->points, perun_points_add adds each row, perun_points_finish
- * sorts. The caller frees perun->points, also after a failure. All are no-ops if there are no models.
+ * Collect the points of all models (points.c). perun_points_begin allocates perun->points, perun_points_add adds the points of a row,
+ * perun_points_finish sorts them. The caller frees perun->points, also after a failure. If there are no models, all are no-ops.
  */
 void perun_points_begin(struct perun *perun);
 void perun_points_add(struct pf_run *run, struct perun_points *points, const struct perun_walk *walk);

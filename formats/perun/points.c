@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table points in the models' folders: x and y of the resources with the model's uid, ordered by x, and the model's value at
- * x. The points are sorted when stage PF_MODELLED is loaded; models of the same uid and fields share them. A row's number is
- * the index of its point in the model's list.
+ * The table points in the models' folders has x and y of the resources with the model's uid, ordered by x, and the model's value at x.
+ * Loading stage PF_MODELLED makes a sorted list of points for each uid and pair of fields (x and y). Models of the same uid and fields
+ * share a list. A row's number is the index of its point in the list.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 /* Bytes held in memory by the sorter, and then by the store. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
 
-/* Maximum pairs of fields per uid. A resource adds one point to the list of each pair of its uid. */
+/* Maximum number of lists per uid. A resource adds one point to each list of its uid. */
 enum { PAIRS_MAX = 64 };
 
 enum { POINTS_A_STEP = 8192 };
@@ -41,7 +41,7 @@ struct perun_points {
     struct pf_strings *pairs; /* string i holds the bytes of list i's struct pair */
     struct list *lists;
     size_t lists_room;
-    struct pf_ids by_uid;     /* uid -> its most recent list, the head of a chain */
+    struct pf_ids by_uid;     /* uid -> its last list, from which `next` leads to the others */
     uint32_t *of_model;       /* model -> its list, or PERUN_NONE */
     struct pf_sorter *sorter; /* until perun_points_finish */
     struct pf_store *store;   /* struct point */
@@ -78,7 +78,10 @@ static double parametric(const struct perun_model *model, double x)
     }
 }
 
-/* Sets *place to the index, among the model's values, of the value for point i of n, at x. Returns false if there is none. */
+/*
+ * Sets *place to the index of the model's value for point i of n, which is at x, among the values of its buckets or points. Returns false
+ * if there is none.
+ */
 static bool place_of(const struct perun_model *model, double x, uint64_t i, uint64_t n, uint64_t *place)
 {
     if (model->kind == PERUN_REGRESSOGRAM) {
@@ -108,7 +111,7 @@ static int value_at(const struct perun_data *data, const struct perun_model *mod
 
 /* ---- collecting --------------------------------------------------------------------------------- */
 
-/* Maps a double to an integer of the same order; unordered maps it back. */
+/* Maps doubles to integers in the same order. unordered() is the inverse. */
 static uint64_t ordered(double value)
 {
     uint64_t bits;
@@ -130,7 +133,7 @@ static bool point_number_of(struct pf_cell cell, double *number)
     return cell.type != PF_ABSENT && cell.type != PF_TEXT;
 }
 
-/* Returns the number of a model's list, which is added if new; PERUN_NONE if its uid has PAIRS_MAX lists. */
+/* Finds or adds the list of a model, and returns its number; PERUN_NONE if the uid already has PAIRS_MAX other lists. */
 static uint32_t find_list(struct pf_run *run, struct perun_points *points, const struct perun_model *model)
 {
     const struct pair pair = {model->uid, model->x_field, model->y_field};

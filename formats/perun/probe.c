@@ -10,12 +10,12 @@
 #include "formats/perun/perun.h"
 #include "formats/probe.h"
 
-/* Bits of evidence. Plain JSON has no magic number: a profile has a unique key, or a common key and a second sign. */
+/* Bits of evidence. JSON has no magic number, so a profile is recognised by one key of its own, or by a common key and a second sign. */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
-/* keys[0] occurs in no other format. The others name regions with resources: common words, not evidence on their own. */
+/* Names of regions with resources. keys[0] occurs in no other format. The others are common words, so they need a second sign. */
 static const char *const keys[] = {"resource_type_map", "resources", "snapshots", "global", NULL};
-/* Other keys of profiles. */
+/* Other keys of profiles, each of which is a second sign. */
 static const char *const signs[] = {"collector_info", "postprocessors", "collector",
                                     "header",         "origin",         "models"};
 
@@ -29,9 +29,9 @@ static bool is_one_of(const struct pf_json_token *name, const char *const *words
 
 struct found {
     bool map, region; /* keys[0] was seen; another of `keys` was seen */
-    unsigned signs;
-    bool any;    /* the object has a key */
-    bool broken; /* malformed or truncated JSON */
+    unsigned signs;   /* how many of `signs` were seen */
+    bool any;         /* the object has at least one key */
+    bool broken;      /* the JSON is malformed or truncated */
 };
 
 static bool is_enough(const struct found *found)
@@ -39,7 +39,7 @@ static bool is_enough(const struct found *found)
     return found->map || (found->region && found->signs);
 }
 
-/* Scans the top-level keys until there is enough evidence, or the text or its valid part ends. */
+/* Scans the top-level keys until there is enough evidence or the (valid) text ends. */
 static void scan(struct pf_json *json, struct found *found, struct pf_error *error)
 {
     struct pf_json_token name, value;
@@ -57,7 +57,7 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
     found->broken = event < 0;
 }
 
-/* Probes for JSON text; pf_json_look returns NULL for other files. */
+/* Probes for JSON text. For other files, pf_json_look returns NULL. */
 static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
 {
     bool perf = pf_probe_is_called(probe, ".perf");
@@ -69,7 +69,10 @@ static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
     if (json)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);
-    /* A .perf file that ends or is damaged before its resources. Old releases write arbitrary keys before them. */
+    /*
+     * cut: the file is called .perf, and its text ends or is damaged before any resources. Old releases write arbitrary keys before the
+     * resources, so other keys do not rule the format out.
+     */
     bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;
     bool cut = perf && found.broken && (found.signs || ended);
     bool common = found.region && (found.signs || perf);
@@ -98,7 +101,7 @@ bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_st
     return false;
 }
 
-/* Probes for the header of a stored object. "profile " with an invalid rest is a damaged stored object. */
+/* Probes for the header of a stored object. If "profile " is followed by something invalid, the object is damaged. */
 static void probe_stored(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const char word[] = "profile ";

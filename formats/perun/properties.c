@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions without measurements as rows of keys and values: header.units.time, postprocessors.0.name. They are read token by token,
- * so that all rows before damage are kept.
+ * Properties: the contents of regions that describe the profile, as rows of a key (header.units.time, postprocessors.0.name) and a value.
+ * The regions are read token by token, so that damage does not affect the rows before it.
  */
 #include <stdio.h>
 
 #include "formats/perun/perun.h"
 
-/* Maximum rows, bytes of a key, and bytes of all keys and values; further rows are dropped with a warning. */
+/* Maximum rows, bytes of a key, and bytes of all keys and values. Further rows are dropped with a warning; a longer key is cut. */
 enum { ROWS_MAX = 50000, KEY_MAX = 1000, TEXT_MAX = 16 << 20 };
 
-/* Appends ".name" to a key of `outside` bytes, cut at KEY_MAX. Returns the new size. */
+/* Appends ".name" to a key of `outside` bytes, or only the name to an empty key, up to KEY_MAX bytes. Returns the new size. */
 static size_t extend(char key[KEY_MAX], size_t outside, const char *name, size_t size)
 {
     if (outside && outside < KEY_MAX)
@@ -32,7 +32,7 @@ static void add_property_row(struct perun_reading *reading, const char *key, siz
     perun_add_property(data, pf_text(key, size), perun_value_of(reading, PERUN_TIME, token));
 }
 
-/* Adds the rows of a value whose first token was read. The JSON reader bounds the depth of the recursion. */
+/* Adds the rows of a value whose first token was read. The JSON reader limits the depth of values, and so of the recursion. */
 static void add_property_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
                       const struct pf_json_token *value)
 {
@@ -56,7 +56,7 @@ static void add_property_value(struct perun_reading *reading, char key[KEY_MAX],
     perun_step(reading);
 }
 
-/* Returns true for regions without measurements. (perun_read_shown also shows scalars of any name.) */
+/* Returns true if a member is a region that describes the profile. */
 static bool is_shown(const struct pf_json_token *name)
 {
     static const char *const regions[] = {"header",  "collector_info", "collector", "postprocessors",

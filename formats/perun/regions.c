@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The top level of a profile: its regions, in any order. `resources` is a list of resources, or an object of types with columns.
- * The members that all rows of a type share are in the entry of `resource_type_map` with the same key; the map may come before or
+ * The top level of a profile, whose regions may come in any order. `resources` is a list of resources, or an object of types with columns.
+ * The members that all rows of a type share are in the entry of `resource_type_map` with the type's key. This map may come before or
  * after `resources`.
  */
 #include <errno.h>
@@ -25,10 +25,10 @@ static void wrong_kind(struct perun_reading *reading, const struct pf_json_token
     leave(reading, token);
 }
 
-/* Reads element i of a list, after its first token; region: the region that holds the list, or PERUN_NONE. */
+/* Reads element i of a list, whose first token was read. region: the region that contains the list, or PERUN_NONE. */
 typedef void read_element(struct perun_reading *reading, int64_t i, uint32_t region);
 
-/* Reads the objects of a list whose first token was read; other elements are skipped with a warning. */
+/* Reads the objects of a list whose first token was read. Skips other elements with a warning. */
 static void read_list(struct perun_reading *reading, const struct pf_json_token *list, const char *what,
                       read_element *read, uint32_t region)
 {
@@ -49,7 +49,7 @@ static void read_list(struct perun_reading *reading, const struct pf_json_token 
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
-/* Cells of a column that are buffered before they are appended to data->columns. */
+/* Number of cells of a column that are appended to data->columns at once. */
 enum { BLOCK = 1024 };
 
 struct column {
@@ -60,7 +60,7 @@ struct column {
 
 /* A type with columns. */
 struct perun_type {
-    bool open; /* read in part, and not kept yet */
+    bool open; /* it has begun, and keep_type has not been called */
     struct pf_json_token key;
     uint64_t hash; /* of its name */
     struct column columns[PERUN_VALUES_MAX];
@@ -113,7 +113,7 @@ static void read_column(struct perun_reading *reading)
     flush_cells(reading);
 }
 
-/* Returns the slot for a column; the last of duplicate columns wins. NULL: too many columns. */
+/* Returns an empty slot for a column of a field, in place of an earlier column of this field; NULL: too many columns. */
 static struct column *column_for(struct perun_type *type, uint32_t field)
 {
     size_t i = 0;
@@ -126,7 +126,10 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
     return &type->columns[i];
 }
 
-/* Returns the number of rows of the shortest column, ignoring a truncated one unless it is the only one; 1 without columns. */
+/*
+ * Returns the number of rows of a type: that of its shortest column; 1 if it has no columns. A column that was cut off by damage is
+ * ignored unless it is the only one.
+ */
 static uint64_t region_rows_of(struct perun_reading *reading)
 {
     const struct perun_type *type = reading->type;
@@ -141,7 +144,7 @@ static uint64_t region_rows_of(struct perun_reading *reading)
     return !type->n ? 1 : rows < UINT64_MAX ? rows : type->columns[0].rows;
 }
 
-/* Appends the type to data->items, and its columns to data->values. A truncated column is padded with absent cells. */
+/* Appends the type to data->items, and its columns to data->values. Pads a column that was cut off by damage with absent cells. */
 static void keep_type(struct perun_reading *reading)
 {
     struct perun_data *data = reading->data;
@@ -185,7 +188,7 @@ static void read_columns(struct perun_reading *reading)
     }
 }
 
-/* The hash is keyed with the process's secret, so equal hashes are taken for equal names. */
+/* Returns a hash. It is keyed with the process's secret, so names with equal hashes are taken to be equal. */
 static uint64_t hash_of_name(const struct pf_json_token *name)
 {
     return pf_siphash(0, name->text, name->size);
@@ -273,7 +276,7 @@ static void read_models(struct perun_reading *reading)
 
 /* ---- snapshots and global ----------------------------------------------------------------------- */
 
-/* Reads the time of a region, which may come after its resources. */
+/* Reads the time of a region. It may come after the region's resources. */
 static void read_time(struct perun_reading *reading, uint32_t region)
 {
     struct pf_json_token token;
@@ -291,7 +294,10 @@ static bool is_resource(const struct perun_reading *reading)
     return resource;
 }
 
-/* Reads a snapshot or a global region after its first token. A list of global regions may also contain resources. */
+/*
+ * Reads a snapshot or a global region after its first token. A list of global regions may also contain resources: an object without
+ * `resources` and `models` that has members of a resource is one.
+ */
 static void read_region(struct perun_reading *reading, uint32_t region)
 {
     struct pf_json_token name;
@@ -319,7 +325,7 @@ static void read_region(struct perun_reading *reading, uint32_t region)
     }
 }
 
-/* A snapshot's number is its position in the list. */
+/* Reads a snapshot, whose number is its position in the list. */
 static void read_snapshot(struct perun_reading *reading, int64_t i, uint32_t none)
 {
     (void)none;
@@ -388,8 +394,8 @@ static void read_all(struct pf_run *run, void *arg)
 }
 
 /*
- * Keeps the part of a type before the damage that ended reading, and adds a warning. Damage of the compressed stream takes precedence
- * over the resulting error of the JSON.
+ * Handles damage that ended reading: keeps the part of a type before it, and adds a warning. If the compressed stream is damaged, the
+ * warning reports that instead of the JSON error that results from it.
  */
 static void end_at_damage(struct perun_reading *reading, const struct pf_error *error)
 {

@@ -53,7 +53,10 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
     return text->type == PF_TEXT && !text->text ? -1 : 0;
 }
 
-/* Returns the slot for a field's cell: that of a column of the same field, which the new cell replaces; otherwise a new slot. */
+/*
+ * Returns the slot for the cell of a field; NULL with *error filled. A value that all rows share replaces a column of the same field.
+ * Otherwise the slot is new.
+ */
 static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {
     size_t i = 0;
@@ -69,7 +72,7 @@ static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, stru
     return &walk->cells[i];
 }
 
-/* Adds the columns of a type, or the values that all rows of an item share. */
+/* Adds the columns of a type, or the values of another item, which all rows share. */
 static int add_cells(struct perun_walk *walk, const struct perun_item *item, struct pf_error *error)
 {
     for (uint32_t i = 0; i < item->n_values; i++) {
@@ -109,7 +112,7 @@ static int load_item(struct perun_walk *walk, const struct perun_item *item, str
     return 0;
 }
 
-/* Finds the item of a row. Tries the item after the current one first (sequential reading), then a binary search. */
+/* Finds the item of a row. First tries the item after the current one, for sequential reading, then continues with a binary search. */
 static int find_item(struct perun_walk *walk, uint64_t number, struct perun_item *item,
                      struct pf_error *error)
 {
@@ -163,7 +166,7 @@ struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field)
 
 /* ---- the columns of resources.csv --------------------------------------------------------------- */
 
-/* Fields get columns in order of appearance; fields with texts come after the others. */
+/* Fields get columns in the order of their numbers, first those without texts, then those with texts. */
 void perun_make_columns(struct perun *perun)
 {
     static const struct pf_column last[PERUN_R_LAST] = {
@@ -204,7 +207,7 @@ static int begin_resources(const struct pf_cursor *cursor, struct pf_numbers *nu
     return 0;
 }
 
-/* Time and thread have fixed columns; a tid takes precedence over a thread. */
+/* Fills the row of resources.csv. The column thread has the field `tid` or, if that is absent, `thread`. */
 static void fill_row(const struct perun *perun, const struct perun_walk *walk, struct pf_cell *row)
 {
     const struct perun_region *region = &walk->data->regions[walk->item.region];
