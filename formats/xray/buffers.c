@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/xray/records.h"
 
-/* Problems of a file. Some messages end in a number. */
+/* Problems of a file. A number may be appended to the text. */
 static const struct pf_note_kind beyond_end = {
     "error", "extents-beyond-end",
     "this buffer is declared to reach beyond the end of the file; declared bytes"};
@@ -15,8 +15,8 @@ static const struct pf_note_kind buffer_size = {
     "warning", "buffer-size", "the whole file is read as one buffer, because the header's buffer size is"};
 
 /*
- * The index pass over an FDR log: finds the buffers and their threads. It reads only the start of each buffer, unless
- * the declared size of a buffer is wrong.
+ * The index pass over an FDR log finds the buffers and their threads. It reads only the start of each buffer, unless the
+ * buffer's declared size is wrong.
  */
 
 /* Bytes of a buffer's first records: BufferExtents, NewBuffer, wall time, process, CPU, and usually the first event. */
@@ -118,7 +118,7 @@ static bool starts_buffer(const struct xray_indexing *scan, const unsigned char 
            is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
 }
 
-/* Returns the offset of the next BufferExtents, from `offset` on, with a NewBuffer behind it; else the file's size. */
+/* Returns the offset of the next buffer (a BufferExtents followed by a NewBuffer) from `offset` on, or the file's size. */
 static uint64_t find_buffer(struct xray_indexing *scan, uint64_t offset)
 {
     unsigned char first = xray_metadata_byte(XRAY_BUFFER_EXTENTS, scan->header->big_endian);
@@ -135,7 +135,7 @@ static uint64_t find_buffer(struct xray_indexing *scan, uint64_t offset)
     return scan->size;
 }
 
-/* Returns true if the next buffer may begin at `offset`: there is a BufferExtents, or the file ends. */
+/* Returns true if a buffer may begin at `offset`, since a BufferExtents is there, or if the file ends there. */
 static bool may_begin(struct xray_indexing *scan, uint64_t offset)
 {
     size_t have;
@@ -152,9 +152,10 @@ static bool begins(struct xray_indexing *scan, uint64_t offset)
 }
 
 /*
- * Returns the end of a buffer's records if its declared end is wrong: it is beyond the end of the file, or no buffer
- * begins there. The records are decoded up to the first fault. If another buffer begins at the fault, this buffer ends
- * there; otherwise the next buffer is searched for after the fault.
+ * Finds the end of a buffer whose declared end is wrong: beyond the end of the file, or not followed by a buffer. Decodes
+ * the records up to the first fault. If another buffer begins at the fault, this one ends there. If the declared end is
+ * beyond the end of the file, this one ends where the next buffer begins after the fault, or at the end of the file.
+ * Otherwise it ends at the declared end.
  */
 static uint64_t find_buffer_end(struct xray_indexing *scan, uint64_t offset, uint64_t extents)
 {
@@ -186,8 +187,8 @@ static uint64_t find_buffer_end(struct xray_indexing *scan, uint64_t offset, uin
 }
 
 /*
- * Skips a BufferExtents without NewBuffer, whose thread is unknown. Its declared size is used only if another buffer
- * (or the end of the file) follows; otherwise the next buffer is searched for. Returns where to continue.
+ * Skips a buffer without NewBuffer, whose thread is therefore unknown. Returns where to continue: at the buffer's declared
+ * end if another buffer may begin there or the file ends there, otherwise at the next buffer that is found.
  */
 static uint64_t skip_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t extents)
 {
@@ -218,7 +219,7 @@ static uint64_t scan_buffer(struct xray_indexing *scan, uint64_t offset)
         xray_index_add_damage(scan, offset);
         return next;
     }
-    /* Size of the buffer's records after this one, in bytes. */
+    /* The size in bytes of the buffer's records after BufferExtents. */
     uint64_t extents = pf_u64(bytes + 1, scan->header->big_endian);
     bool has_thread =
         extents >= XRAY_METADATA_SIZE && have >= 2 * (size_t)XRAY_METADATA_SIZE && starts_buffer(scan, bytes);

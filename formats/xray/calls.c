@@ -3,7 +3,7 @@
 
 #include "formats/xray/stack.h"
 
-/* Problems of a file. Some uses append a number. */
+/* Problems of a file. A number may be appended to the text. */
 static const struct pf_note_kind no_end = {"warning", "buffer-without-end", "this buffer has no end record"};
 static const struct pf_note_kind untimed = {
     "error", "record-without-time", "left out of this buffer, because they precede any time stamp; records"};
@@ -19,15 +19,13 @@ static const struct pf_note_kind too_large = {
 static const struct pf_note_kind open_across = {"warning", "open-across-damage", NULL};
 
 /*
- * The model pass: turns the events of each thread into calls, from which it makes the profile's contexts (in order of
- * first entry, thread by thread), their measures, and fields of the threads.
+ * The model pass turns the events of each thread into calls. From these it makes the profile's contexts (in order of first
+ * entry, thread by thread), their measures, and the fields of threads.
  *
  * - An entry opens a call in the context of the enclosing calls.
- * - An exit (or a tail exit, which carries the id of the function that is left) closes the innermost open call of its
- * function, and every call inside it: an exception or a jump has left those. An exit of a function that is not open is
- * ignored.
- * - Calls still open at the thread's end have no duration; the durations of calls inside them count in their inclusive
- * time.
+ * - An exit or tail exit closes the innermost open call of its function. It also closes the calls inside that one, which an
+ *   exception or a jump has left. If the function has no open call, the exit is ignored.
+ * - A call that is still open at the thread's end has no duration. Its inclusive time is the time of the calls inside it.
  */
 
 /* ---- the calls of a thread ---------------------------------------------------------------------- */
@@ -38,7 +36,7 @@ struct recent {
     uint32_t context; /* context + 1; 0: the entry is empty */
 };
 
-/* Cache size: fits into the processor's cache together with the other data of the pass. */
+/* Logarithm of the number of entries. The entries fit into the processor's cache together with the other data of the pass. */
 enum { RECENT_BITS = 15 };
 
 /* State of the model pass. */
@@ -49,25 +47,25 @@ struct reader {
     struct xray_decoder decoder;
     struct xray_stack stack;
     PF_LIST(uint32_t)
-    names; /* function's number in the stack -> its name in the tree's strings + 1; 0: not entered yet */
+    names; /* by number of a function in the stack: its name in the tree's strings + 1; 0: not entered yet */
     uint32_t contexts_most;
-    bool full;             /* too many contexts: no further event is read */
+    bool full;             /* there are more than contexts_most contexts: no further event is read */
     struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of */
 
     /* State of the current thread. */
     uint64_t events, first_tsc, last_tsc;
-    uint64_t unmatched; /* ignored exits, of functions that were not open */
-    uint64_t implicit;  /* calls closed by the exit of an enclosing call: left by an exception or a jump */
+    uint64_t unmatched; /* number of exits that were ignored, since their functions had no open calls */
+    uint64_t implicit;  /* number of calls that the exit of an enclosing call closed */
     size_t max_depth;
 
     /* FDR logs only. */
     const struct pf_rows *threads; /* the partitions */
     size_t thread;
     uint64_t buffer_end; /* file offset of the end of the last event's buffer */
-    uint64_t damage;     /* file offset of records lost since the last event; UINT64_MAX: none */
+    uint64_t damage;     /* file offset where records were or may have been lost since the last event; UINT64_MAX: none */
 };
 
-/* Returns the name of a function, which is interned at its first entry. */
+/* Returns the name of a function. Interns it at the function's first entry. */
 static uint32_t name_of_function(struct reader *reader, uint32_t function)
 {
     uint32_t *entry = PF_ITEM(reader->run, reader->names, function);
@@ -80,8 +78,8 @@ static uint32_t name_of_function(struct reader *reader, uint32_t function)
 }
 
 /*
- * Returns the cache entry of a context, by its hash. A search in a list of children would mispredict branches when a
- * context's children alternate.
+ * Returns the cache entry for the context of a function below `parent`. The cache is indexed by hash, since a search in a
+ * list of children would mispredict branches if calls of several children alternate.
  */
 static inline struct recent *recent_of(struct reader *reader, uint32_t parent, uint32_t function)
 {
@@ -106,10 +104,7 @@ static inline void enter_call(struct reader *reader, uint32_t function, const st
         reader->max_depth = stack->depth;
 }
 
-/*
- * Closes the innermost call, which must exist. Ticks are counted modulo 2^64: unsigned arithmetic, so that no file
- * causes signed overflow.
- */
+/* Closes the innermost call, which must exist. Counts ticks in unsigned arithmetic, so that no file causes signed overflow. */
 static inline void close_call(struct reader *reader, uint64_t tsc)
 {
     struct xray_call *call = xray_stack_pop(&reader->stack);
@@ -153,9 +148,9 @@ static inline void handle_event(struct reader *reader, const struct xray_event *
 }
 
 /*
- * Ends the calls that are still open at the thread's end. They have no duration; the inclusive time of each is the sum
- * of the inclusive times of the calls inside it. So each context's inclusive time is its own time plus the inclusive
- * times of its children.
+ * Ends the calls that are still open at the thread's end. They have no duration. The inclusive time of each is the sum of
+ * the inclusive times of the calls inside it, so that each context's inclusive time remains its exclusive time plus the
+ * inclusive times of its children.
  */
 static void end_open_calls(struct reader *reader)
 {
@@ -171,10 +166,7 @@ static void end_open_calls(struct reader *reader)
 
 /* ---- the events of a thread --------------------------------------------------------------------- */
 
-/*
- * Warns of the problems of a buffer. FDR logs only: the index pass has decoded a basic log completely and warned of
- * its problems.
- */
+/* Warns of the problems of a buffer of an FDR log. The index pass has already warned of all problems of a basic log. */
 static void note_problems(struct reader *reader, const struct xray_range *range)
 {
     const struct xray_header *header = &reader->state->header;
@@ -188,7 +180,7 @@ static void note_problems(struct reader *reader, const struct xray_range *range)
         xray_note(run, decoder->fault == &xray_record_cut && at_end ? &xray_file_cut : decoder->fault, at);
     else if (decoder->fault != NULL)
         xray_note_number(run, decoder->fault, at, decoder->fault_detail);
-    /* Version 1: EndOfBuffer is missing if the file ends inside the buffer, and if the buffer is damaged. */
+    /* In version 1, EndOfBuffer is missing if the file ends inside the buffer, and if the buffer is damaged. */
     else if (header->version == 1 && !decoder->closed && range->end - offset < header->buffer_size)
         xray_note_number(run, &xray_buffer_cut, offset, header->buffer_size - (range->end - offset));
     else if (header->version == 1 && !decoder->closed)
@@ -213,9 +205,9 @@ static void check_extras(struct reader *reader, const struct xray_event *event)
 }
 
 /*
- * Called at the first event of a buffer of an FDR log. If records may have been lost between the previous event and
- * this one, open calls include all of the time in between, although some may have ended, and others may have begun and
- * ended. A lost buffer may belong to any thread.
+ * Warns of open calls at the first event of a buffer of an FDR log, if records may have been lost between the previous
+ * event of the thread and this one. The open calls include all the time in between, although some may have ended there.
+ * A lost buffer may belong to any thread.
  */
 static void note_open_across(struct reader *reader, const struct xray_range *range, uint64_t tsc)
 {
@@ -258,8 +250,8 @@ static void read_calls_of_range(struct reader *reader, const struct xray_range *
         return;
     note_problems(reader, range);
     /*
-     * An event ends earlier damage, since calls open across the damage have been noted. Records may be lost at the end
-     * of a buffer that is cut off, and in a buffer without any time stamp.
+     * Damage before an event of this range needs no further warning: note_open_across has warned of it. Records may have
+     * been lost at the end of a buffer that is cut off, and in a buffer without any time stamp.
      */
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)
@@ -332,7 +324,7 @@ int xray_load_calls(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
     struct reader reader = {.state = state, .threads = model->partitions.items};
-    enum { CONTEXT_BYTES = 128 }; /* tree node and fold record, in bytes */
+    enum { CONTEXT_BYTES = 128 }; /* memory of a context: its node in the tree and its record in the fold */
     uint64_t most = pf_input_memory(state->input) / CONTEXT_BYTES;
     reader.contexts_most =
         pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;

@@ -8,9 +8,9 @@
 #include "formats/xray/stack.h"
 
 /*
- * Duration statistics of the completed calls of each function, per thread and over all threads, with percentiles. A
- * second pass over the file adds the durations to two sorters, one for the current thread and one for all threads;
- * statistics are then read off the sorted durations. With one thread, its rows are also the total.
+ * Statistics of the durations of completed calls of each function, per thread and in total. A second pass over the file
+ * adds the durations to two sorters, one for the current thread and one for all threads. Percentiles are then read from
+ * the sorted durations. If there is only one thread, its rows are also the total.
  */
 
 /* A row of the tables of durations. */
@@ -23,19 +23,19 @@ struct duration {
 
 /* The completed calls of one thread, or of all threads. */
 struct durations_group {
-    struct pf_sorter *durations; /* records of function's number and ticks; owned by the run */
-    PF_LIST(uint64_t) counts;    /* number of calls by function's number; all 0 between groups */
+    struct pf_sorter *durations; /* records of a function's number and ticks; owned by the run */
+    PF_LIST(uint64_t) counts;    /* by number of a function: number of its calls; all 0 between groups */
 };
 
 struct ranking {
     const struct xray_state *state;
     struct pf_run *run;
-    uint64_t limit; /* memory limit, in bytes; more is spilled */
+    uint64_t limit; /* maximum bytes of durations to hold in memory */
     struct xray_decoder decoder;
     struct xray_stack stack;       /* assigns the same function numbers as the model pass */
-    struct durations_group thread, all;      /* all: unused if there is only one thread */
-    PF_LIST(struct duration) rows; /* of the group that ends */
-    struct xray_durations done;    /* rows of struct duration */
+    struct durations_group thread, all;      /* the current thread, and all threads (unused if there is only one) */
+    PF_LIST(struct duration) rows; /* rows of the group that is being ended */
+    struct xray_durations done;    /* rows of ended groups, as struct duration */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void rank_call(struct ranking *ranking, uint64_t tsc)
         add_duration(ranking->run, &ranking->all, call->function, ticks);
 }
 
-/* Follows the same rules as the model pass (calls.c), without contexts. */
+/* Updates the stack by the same rules as the model pass (calls.c), without contexts. */
 static inline void follow_event(struct ranking *ranking, const struct xray_event *event)
 {
     struct xray_stack *stack = &ranking->stack;
@@ -96,7 +96,7 @@ static void begin_ranking(const struct ranking *ranking, struct durations_group 
     group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
 }
 
-/* Adds a call to its function's row. The calls come in ascending order of ticks; `seen` of them came before. */
+/* Adds a call to its function's row. Calls are added by ascending ticks. seen: number of calls added before this one. */
 static void add_to_row(struct duration *row, uint64_t seen, uint64_t ticks)
 {
     /* floor(0.9 n) and floor(0.99 n) without overflow: the hundreds and the rest are scaled separately. */
@@ -200,13 +200,13 @@ int xray_load_durations(struct pf_model *model, struct pf_error *error)
 
 /* ---- the tables --------------------------------------------------------------------------------- */
 
-/* Storage that a row's cells borrow from. */
+/* Data that the cells of a row borrow. */
 struct durations_text {
     char name[XRAY_NAME_MAX];
     pf_int128 sum;
 };
 
-/* Sets the range of rows: the totals over all threads, or the threads that the restriction allows. */
+/* Sets the range of rows: those of the total or, if the table has the column thread, of the threads in the restriction. */
 static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);

@@ -9,16 +9,17 @@
 #include "formats/xray/names.h"
 
 /*
- * Reader of the section xray_instr_map of ELF files. An entry ("sled") consists of the program's words (W: 4 or 8
+ * Reader of the section xray_instr_map of ELF files. An entry ("sled") has four words W of the program's word size (4 or 8
  * bytes):
- *   W address, W function, u8 kind, u8 always, u8 version, padding to 4 W
- * In versions 0 and 1, address and function are absolute. In position-independent programs they are zero in the file,
- * and the addend of a relocation without symbol (R_*_RELATIVE) holds the value; relocations without addends (REL, RELR)
- * use the field itself. In later versions, they are relative to the field. A function has several consecutive entries;
- * ids number the functions from 1.
+ *   W address, W function, u8 kind, u8 always, u8 version, padding
+ * A function has several consecutive entries. Ids number the functions from 1.
  *
- * libelf is used only to translate the byte order of records; this file reads them, because libelf would keep whole
- * symbol tables in memory.
+ * In versions 0 and 1, address and function are absolute. In a position-independent program, these fields may be zero in
+ * the file. Their values are then the addends of relocations without symbol (R_*_RELATIVE). Relocations without addends
+ * (REL, RELR) leave the values in the fields. From version 2 on, the values are relative to the fields' own addresses.
+ *
+ * libelf only translates the byte order of records here. This file reads the records itself, because libelf would hold
+ * whole symbol tables in memory.
  */
 
 enum { SECTIONS_MAX = 100000, ENTRIES_MAX = 1 << 24, ENTRY_WORDS = 4 };
@@ -29,15 +30,15 @@ struct elf {
     unsigned encoding; /* ELFDATA2LSB or ELFDATA2MSB */
     uint64_t sections; /* file offset of the section headers */
     size_t n_sections;
-    uint64_t section_names; /* file offset of the section name string table */
+    uint64_t section_names; /* file offset of the string table with the sections' names */
 };
 
 /* A function of the map; its id is its index + 1. */
 struct target {
     uint64_t address;
     uint64_t name;  /* file offset of the symbol's name */
-    uint32_t first; /* the first target with this address; it holds the symbol for all of them */
-    uint8_t rank;   /* of the symbol; 0: no symbol */
+    uint32_t first; /* the first target with this address, which holds the symbol for all such targets */
+    uint8_t rank;   /* of the symbol, see take_elf_symbol; 0: no symbol */
 };
 
 struct map {
@@ -60,8 +61,8 @@ static size_t elf_record_size(const struct elf *elf, Elf_Type type)
 }
 
 /*
- * Reads up to `count` records and translates them to the host's byte order. Returns how many were read completely, -1
- * with *error filled.
+ * Reads up to `count` records and translates them to the host's byte order. Returns the number of complete records that
+ * were read, or -1 with *error filled.
  */
 static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offset, void *records,
                             size_t count, struct pf_error *error)
@@ -78,12 +79,12 @@ static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offse
     return translated ? (ssize_t)count : 0;
 }
 
-/* Callback for an item of a table: one record, or the words of an entry. */
+/* Handles an item of a table: one record, or the four words of an entry. Returns 0, or -1 with *error filled. */
 typedef int take_item(struct map *map, const void *item, struct pf_error *error);
 
 /*
- * Calls `take` for `n` items from an offset on; an item is `records` records. Returns 1; 0 if the file ends early; -1
- * with *error filled.
+ * Calls `take` for `n` items of `records` records each, from an offset on. Returns 1; 0 if the file ends before the last
+ * item; -1 with *error filled.
  */
 static int each_elf_item(struct map *map, Elf_Type type, unsigned records, uint64_t offset, uint64_t n,
                          take_item *take, struct pf_error *error)
@@ -208,7 +209,7 @@ static int take_entry(struct map *map, const void *item, struct pf_error *error)
     const Elf32_Addr *narrow = item;
     unsigned word = elf->wide ? 8 : 4;
     uint64_t function = elf->wide ? wide[1] : narrow[1], rest = elf->wide ? wide[2] : narrow[2];
-    /* The version is byte 2 of the third word. */
+    /* The version is byte 2 of the third word, which has the program's byte order. */
     unsigned version = rest >> 8 * (elf->encoding == ELFDATA2LSB ? 2 : word - 3) & 0xff;
     if (version >= 2)
         function += map->section.sh_addr + map->n_entries * ENTRY_WORDS * word + word;
@@ -253,10 +254,7 @@ static int apply_relocations(struct map *map, struct pf_error *error)
 {
     GElf_Shdr section;
     uint64_t size = elf_record_size(&map->elf, ELF_T_RELA);
-    /*
-     * Remaining number of relocations to read. Overlapping sections would otherwise make a small file expensive to
-     * read.
-     */
+    /* How many relocations may still be read. Without this limit, overlapping sections could make a small file expensive. */
     uint64_t budget = pf_input_size(map->elf.input) / size;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {
@@ -284,14 +282,14 @@ static int64_t target_at(const struct map *map, uint64_t address)
     return pf_hash_find(&map->by_address, pf_siphash_number(address), has_address, map->targets, &address);
 }
 
-/* Numbers the functions: consecutive entries with the same address are one function. */
+/* Numbers the functions. Consecutive entries with the same address are one function. */
 static int make_targets(struct map *map, struct pf_error *error)
 {
     for (size_t i = 0; i < map->n_entries; i++) {
         uint64_t address = map->functions[i];
         if (i && address == map->functions[i - 1])
             continue;
-        if (map->n_targets > XRAY_NAMES_MAX) /* one more than the limit, so that the excess is reported */
+        if (map->n_targets > XRAY_NAMES_MAX) /* one more than the limit, so that xray_names_add reports the excess */
             return 0;
         int64_t first = target_at(map, address);
         uint32_t number = (uint32_t)map->n_targets;
@@ -305,8 +303,8 @@ static int make_targets(struct map *map, struct pf_error *error)
 }
 
 /*
- * If an address has several symbols, a global symbol wins over a weak one, and a weak one over a local one; then the
- * first wins.
+ * Assigns a symbol to the targets at its address. If an address has several symbols, a global symbol wins over a weak one,
+ * and a weak symbol over a local one. Of several symbols of the same binding, the first wins.
  */
 static int take_elf_symbol(struct map *map, const void *item, struct pf_error *error)
 {
@@ -328,7 +326,7 @@ static int take_elf_symbol(struct map *map, const void *item, struct pf_error *e
     return 0;
 }
 
-/* Reads the first symbol table of this type. Returns 1; 0 if there is none; -1 with *error filled. */
+/* Reads the first symbol table of a type. Returns 1; 0 if there is no such table; -1 with *error filled. */
 static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
 {
     GElf_Shdr section;
@@ -350,8 +348,8 @@ static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
 }
 
 /*
- * Reads the text at an offset up to its NUL, at most `room` bytes. Most names are short, so a short read is tried
- * first.
+ * Reads the text at an offset up to its NUL, at most `room` bytes. Returns its size, or -1 with *error filled. Tries a
+ * short read first, since most names are short.
  */
 static ssize_t read_elf_text(const struct elf *elf, uint64_t offset, char *text, size_t room,
                              struct pf_error *error)

@@ -8,8 +8,8 @@
 #include "formats/kit/store.h"
 
 /*
- * Layout of the store: the partitions in order, each with its records sorted by context. A record is a u32 context and
- * the measures, 8 bytes each, in host byte order.
+ * The store has the records of all partitions, in order of partition and context. A record is a u32 context and the
+ * measures, 8 bytes each, in host byte order.
  */
 enum { MEASURES_AT = sizeof(uint32_t) };
 
@@ -49,7 +49,7 @@ void xray_fold_free(struct xray_fold *fold)
     free(fold);
 }
 
-/* Moves the record of a context out of the open partition. */
+/* Moves the record of a context from the open partition to `record`. */
 static void take_fold_record(struct xray_fold *fold, uint32_t context, unsigned char *record)
 {
     memcpy(record, &context, sizeof context);
@@ -58,7 +58,7 @@ static void take_fold_record(struct xray_fold *fold, uint32_t context, unsigned 
     fold->touched[context] = 0;
 }
 
-/* Writes the records in batches, since a record is small. */
+/* Appends the records of the open partition to the store, in batches, since a record is small. */
 static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
     enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
@@ -75,7 +75,7 @@ static int write_records(struct xray_fold *fold, struct pf_error *error)
 }
 
 /*
- * Growth of the open partition. Up to LARGE_ROOM contexts it doubles; a larger one grows by an eighth, and its memory
+ * Room of the open partition, in contexts. It doubles up to LARGE_ROOM, and then grows by an eighth. More than LARGE_ROOM
  * is freed at the end of the partition.
  */
 enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
@@ -90,8 +90,8 @@ static void free_open(struct xray_fold *fold)
 }
 
 /*
- * Keeps the partition in open[] until a later one needs the memory. For large partitions with most contexts touched,
- * typically that of the only thread.
+ * Keeps the ended partition in open[] until a later one needs the memory. Contexts without events get a zero record. This
+ * is for large partitions in which most contexts have events, typically that of the only thread.
  */
 static void keep_partition(struct xray_fold *fold)
 {
@@ -103,7 +103,7 @@ static void keep_partition(struct xray_fold *fold)
     fold->room = 0;
 }
 
-/* Writes the kept partition to the store. The partitions after it are empty, so only their starts change. */
+/* Writes the kept partition to the store, without its zero records. The partitions after it are empty, so only their starts change. */
 static int write_kept(struct xray_fold *fold, struct pf_error *error)
 {
     fold->used = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
@@ -158,13 +158,13 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-/* State of a cursor. Value m of record r has number r * metrics + m. */
+/* State of a cursor. The value of metric m of record r has the number r * metrics + m. */
 struct fold_look {
     struct pf_store_window window;
-    uint64_t low, high; /* the wanted metrics: these two (may be equal); if `all`, also those in between */
-    bool all;
-    uint32_t partition; /* of the last record read */
-    uint64_t next;      /* number of the next value to consider */
+    uint64_t low, high; /* the first and the last wanted metric */
+    bool all;           /* the metrics between them are wanted too */
+    uint32_t partition; /* of the last record that was read */
+    uint64_t next;      /* the number after the current one */
 };
 
 static struct xray_fold *fold_of(const struct pf_cursor *cursor)
@@ -172,7 +172,7 @@ static struct xray_fold *fold_of(const struct pf_cursor *cursor)
     return ((const struct xray_fold_state *)cursor->model->state)->fold;
 }
 
-/* Sets the wanted metrics: all, or the restriction's metric and, if the cursor wants it too, the metric's partner. */
+/* Sets the wanted metrics: all, or the metric of the restriction and, if cursor->partner is set, the metric's partner. */
 static void set_wanted_metrics(const struct pf_cursor *cursor, struct fold_look *look)
 {
     int64_t metric = cursor->only.metric;
@@ -193,7 +193,7 @@ static bool fold_is_wanted(const struct fold_look *look, uint64_t metric)
     return look->all || metric == look->low || metric == look->high;
 }
 
-/* Returns the first number of a record that can pass the restriction. */
+/* Returns the number of a record's first wanted metric. */
 static uint64_t fold_number_of(const struct pf_cursor *cursor, const struct fold_look *look, uint64_t record)
 {
     return record * fold_of(cursor)->metrics + look->low;
@@ -225,7 +225,7 @@ static void free_fold_look(void *own)
     free(look);
 }
 
-/* Returns the partition of a record: usually `guess` or the next one. */
+/* Returns the partition of a record. Tries `guess` and the partitions after it first. */
 static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint64_t record)
 {
     if (record < fold->starts[guess])
@@ -235,7 +235,10 @@ static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint6
     return guess;
 }
 
-/* Finds the first record in [low, end), all in one partition, whose context is not below `wanted`. */
+/*
+ * Sets *found to the first record in [low, end) whose context is not below `wanted`, or to `end` if there is none. The
+ * records are in one partition. Returns 0, or -1 with *error filled.
+ */
 static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
                         uint64_t *found, struct pf_error *error)
 {
@@ -257,7 +260,7 @@ static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end
     return 0;
 }
 
-/* Returns the measures of a record and sets its context; NULL with *error filled. */
+/* Returns the measures of a record, and sets *context to its context; NULL with *error filled. */
 static const void *measures_of(const struct xray_fold *fold, struct fold_look *look, uint64_t record,
                                uint32_t *context, struct pf_error *error)
 {

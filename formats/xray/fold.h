@@ -9,13 +9,13 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * Aggregator for formats whose values are derived from events: adds events to one record per (partition, context), and
- * serves the records as the table "values" (partition, context, metric, value, name), whole or restricted. Partitions
- * are processed one after another. Memory is one record per context; completed partitions spill to disk. Not
- * thread-safe while it is filled.
+ * A fold adds up events: it has one record per partition and context that has events. It serves the records as the table
+ * "values" (partition, context, metric, value, name). Partitions are processed one after another. One record per context
+ * is held in memory; completed partitions spill to disk. One thread fills a fold. Afterwards any number of threads may
+ * read it.
  */
 
-/* A measure of a record. A record has at most PF_MEASURES_MAX. */
+/* A measure of a record. A record has at most PF_MEASURES_MAX measures. */
 #define PF_MEASURES_MAX 8
 union pf_measure {
     int64_t i;
@@ -28,14 +28,14 @@ struct xray_fold {
     const struct pf_derivation *derivations;
     size_t metrics;
     struct pf_store *store;
-    uint64_t *starts; /* first record of each partition; partitions + 1 entries */
+    uint64_t *starts; /* first record of each partition, and the number of records: partitions + 1 items */
     size_t partitions, starts_room;
 
-    union pf_measure *open; /* the open partition: one record per touched context */
-    unsigned char *touched;
-    uint32_t room, used; /* in contexts; used: one more than the highest touched context */
+    union pf_measure *open; /* by context: the measures of its record in the open partition */
+    unsigned char *touched; /* by context: it has a record in the open partition */
+    uint32_t room, used;    /* room of open[] and touched[], and one more than the highest touched context */
 
-    /* Number of the first record of the partition that is kept in open[], not in the store; UINT64_MAX: none. */
+    /* A partition may be kept in open[] instead of the store: the number of its first record; UINT64_MAX: none is. */
     uint64_t kept;
 };
 
@@ -43,14 +43,14 @@ struct xray_fold {
 struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure is a double */
-    unsigned present; /* index of the integer measure that must be nonzero for a zero value to exist */
-    double scale; /* 0: the value is the measure itself; else it is the double (measure * scale / divisor) */
+    unsigned present; /* index of an integer measure: if it and the measure are zero, there is no value */
+    double scale; /* 0: the value is the measure itself; otherwise it is the double measure * scale / divisor */
     double divisor;
 };
 
 /*
- * Creates a fold. limit: bytes held in memory before spilling. derivations: one per metric, borrowed. Returns NULL if
- * out of memory.
+ * Creates a fold. derivations: one per metric, borrowed. limit: bytes of completed partitions to hold in memory. Returns
+ * NULL if memory runs out.
  */
 struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
                                 uint64_t limit);
@@ -60,8 +60,8 @@ void xray_fold_free(struct xray_fold *fold);
 int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *error);
 
 /*
- * Returns the record of a context in the open partition, initially zero; NULL with *error filled. Valid until the next
- * call.
+ * Returns the record of a context in the open partition, which is added, zeroed, if there is none. Valid until the next
+ * call. NULL with *error filled.
  */
 static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {
@@ -77,7 +77,7 @@ static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t co
     return measures;
 }
 
-/* Prefetches the record of a context that xray_fold_at will be called for soon. A hint only. */
+/* Prefetches the record of a context for a later call of xray_fold_at. */
 static inline void xray_fold_expect(const struct xray_fold *fold, uint32_t context)
 {
     if (context < fold->room)
@@ -85,8 +85,8 @@ static inline void xray_fold_expect(const struct xray_fold *fold, uint32_t conte
 }
 
 /*
- * Ends the open partition. Call once per partition, in order, also for empty partitions. Returns 0, or -1 with *error
- * filled.
+ * Ends the open partition and begins the next one. To be called once per partition, also for partitions without events.
+ * Returns 0, or -1 with *error filled.
  */
 int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error);
 
@@ -99,7 +99,7 @@ struct xray_fold_state {
 };
 extern const struct pf_numbered xray_fold_cursor;
 
-/* Column indexes of that table. */
+/* Columns of the table "values". */
 enum {
     XRAY_FOLD_PARTITION,
     XRAY_FOLD_CONTEXT,

@@ -8,7 +8,7 @@
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
-/* Problems of a file. Some messages end in a number. */
+/* Problems of a file. A number is appended to the text. */
 static const struct pf_note_kind stray_argument = {
     "warning", "stray-record", "ignored, here for the first time: arguments without their call; records"};
 static const struct pf_note_kind unknown = {
@@ -22,7 +22,7 @@ static int by_tid(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Names the threads. The names include the process if threads of two processes have the same id. */
+/* Names the threads. A name includes the process if another thread has the same id. */
 static void name_threads(struct xray_indexing *indexing)
 {
     struct pf_run *run = indexing->run;
@@ -53,9 +53,9 @@ static void name_threads(struct xray_indexing *indexing)
 /* ---- basic logs --------------------------------------------------------------------------------- */
 
 /*
- * A basic log is a header and records of 32 bytes each, of all threads. Threads write blocks of about a thousand
- * records, so the records of a thread form runs, which become its parts. A record that is not a function record belongs
- * to the run around it.
+ * A basic log consists of a header and the records of all threads. Threads write blocks of about a thousand records, so
+ * the records of a thread form runs. Each run becomes a part. A record that is not a function record belongs to the run
+ * around it.
  */
 static void scan_basic(struct xray_indexing *indexing)
 {

@@ -33,10 +33,10 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
 /* ---- demangling ------------------------------------------------------------------------------ */
 
 /*
- * Demangles with libiberty, whose callback API allocates on the stack only: about 100 KB per kilobyte of symbol. (The
- * C++ runtime's function returns memory of its own, and would add that runtime as a dependency.) A symbol of a hundred
- * bytes can demangle to gigabytes, because its parts may refer to other parts, and the callback cannot stop libiberty.
- * So the callback leaves it by longjmp, which is safe because libiberty holds no allocations there.
+ * The output of demangling by libiberty. A symbol of a hundred bytes can demangle to gigabytes, because its parts may refer
+ * to other parts. A callback cannot stop libiberty, so it leaves libiberty by longjmp. This is safe, since libiberty's
+ * callback API allocates on the stack only: about 100 KB per kilobyte of symbol. (The C++ runtime's demangler allocates
+ * its result, and would add that runtime as a dependency.)
  */
 struct output {
     char *text;
@@ -71,7 +71,7 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
 
 /* ---- adding ------------------------------------------------------------------------------------- */
 
-/* Interns the demangled symbol; PF_NO_STRING if the memory limit of names is reached. */
+/* Interns the demangled symbol. Leaves *string unchanged if the memory limit of names is reached. */
 static int intern_symbol(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
                          struct pf_error *error)
 {
@@ -110,7 +110,7 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
                                                        : intern_symbol(names, symbol, size, string, error);
 }
 
-/* Compares by id; of equal ids, those with a string come first. */
+/* For qsort: by id. Functions with a string come before those without. */
 static int by_named_id(const void *left, const void *right)
 {
     const struct xray_named *a = left, *b = right;
@@ -154,7 +154,7 @@ struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffe
     return pf_plain(buffer, (size_t)size);
 }
 
-/* Returns the highest function id of the log below `limit`, 0 if there is none. */
+/* Returns the highest of the log's function ids that are less than `limit`; 0 if there is none. */
 static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
 {
     uint64_t highest = 0;

@@ -11,14 +11,15 @@
 #include "formats/runtime/run.h"
 
 /*
- * Names of functions. A log identifies functions by number. The program's instrumentation map gives their addresses,
- * and the program's symbols (or the map itself, if in YAML) their names. A map is read once and immutable afterwards.
+ * Names of functions. A log identifies functions by number (id). The program's instrumentation map has the addresses of
+ * functions, and the program's symbols have their names. A map in YAML has both. A map is read once and is immutable
+ * afterwards.
  */
 
-/* Highest id in a map: FDR logs have 28 bits for it. */
+/* Highest id in a map. FDR logs have 28 bits for an id. */
 #define XRAY_MAPPED_MAX ((UINT32_C(1) << 28) - 1)
 
-/* Buffer size for a name made of numbers: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")"; plus a NUL. */
+/* Buffer size for the name of an unnamed function: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")"; with a NUL. */
 #define XRAY_NAME_MAX 20
 
 /* Limits of a map: number of functions, bytes of a symbol, and memory for all names. */
@@ -27,8 +28,8 @@
 #define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 /*
- * Since LLVM 20, ids in programs with instrumented shared objects have two parts: the number of the object (0: the
- * program) above XRAY_OBJECT_SHIFT bits for the function in it. (Source: compiler-rt/lib/xray, packed ids.)
+ * Since LLVM 20, an id in a program with instrumented shared objects has two parts. The low XRAY_OBJECT_SHIFT bits number
+ * the function in its object, the bits above them the object (0: the program). (Source: compiler-rt/lib/xray, packed ids.)
  */
 #define XRAY_OBJECT_SHIFT 24
 
@@ -41,7 +42,7 @@ struct xray_named {
     uint64_t address;
 };
 
-/* The names of a map. Zeroed: no map. */
+/* The functions of a map, with their names. Zeroed: no map. */
 struct xray_names {
     struct pf_strings *strings;
     struct xray_named *items; /* sorted by id after xray_names_finish */
@@ -56,9 +57,9 @@ struct xray_names {
 void xray_names_free(struct xray_names *names);
 
 /*
- * Adds a function. The first function of an id that has a symbol wins. symbol: NULL if unknown; otherwise it is cut to
- * XRAY_SYMBOL_MAX bytes and demangled. At a limit, the function or its name is not added and the problem is recorded.
- * Returns 0, or -1 with ENOMEM in *error.
+ * Adds a function. symbol: NULL if unknown; otherwise it is cut to XRAY_SYMBOL_MAX bytes and demangled. The first symbol of
+ * an id wins. Beyond a limit, does not add the function or its name, and records the problem. Returns 0, or -1 with ENOMEM
+ * in *error.
  */
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error);
@@ -71,21 +72,22 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
     __attribute__((format(printf, 3, 4)));
 
 /*
- * Returns the name of a function: the demangled symbol; "@(ADDRESS)" if it has no symbol; "#ID" if the map does not
- * have it. The text is borrowed from `names` or from `buffer`.
+ * Returns the name of a function: its demangled symbol; "@(ADDRESS)" if the map has only its address; "#ID" if the map has
+ * neither. The text is borrowed from `names` or from `buffer`.
  */
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
 
 /*
- * Candidates for a log's map: the file given by the option; else files next to the log that are named like its program;
- * else all maps next to it if no kind has two. Zeroed: none.
+ * The files that may be a log's map: the file of the option instr_map; if there is no such option, files next to the log
+ * that are named like its program; if there are none, the maps next to the log, unless there are two of one kind. Zeroed:
+ * no files.
  */
 enum { XRAY_MAPS_MAX = 5 };
 
 struct xray_maps {
     char *files[XRAY_MAPS_MAX]; /* owned */
     size_t count;
-    bool only; /* the files are the only maps next to the log; if two, they must be forms of one map */
+    bool only; /* the files are the only maps next to the log; two of them must have the same functions */
 };
 
 /* Searches for maps. Returns 0, or -1 with a transient error in *error. The caller must free *maps in either case. */
@@ -93,19 +95,19 @@ int xray_maps_find(struct xray_maps *maps, struct pf_model *model, struct pf_err
 void xray_maps_free(struct xray_maps *maps);
 
 /*
- * Reads the candidate maps and keeps the one that names the most functions. A missing or damaged map is not an error.
- * Returns 0; or -1 with a transient error in *error, and no names.
+ * Reads the maps and keeps the one that names the most functions. A missing or damaged map is not an error. Returns 0, or
+ * -1 with a transient error in *error and with no names.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_error *error);
 
-/* Warns of the map's problems. contexts: their keys are the functions of the log. */
+/* Warns of the map's problems, and if it lacks functions of the log, whose ids are the keys of `contexts`. */
 void xray_names_warn(struct pf_run *run, const struct xray_names *names, const struct pf_tree *contexts);
 
 /*
- * Readers of maps in programs (elf_map.c) and in YAML as `llvm-xray extract` prints it (yaml_map.c). *has: whether the
- * file contains a map. The readers add its functions to *names, and record a damaged map as its problem. Return 0, or
- * -1 with *error filled if the file cannot be read.
+ * Readers of maps in programs (elf_map.c) and in YAML (yaml_map.c). xray_elf_has_map and xray_yaml_is_map set a flag to
+ * whether the file contains a map. The others add the functions of the map to *names, and record damage as a problem of
+ * the map. Return 0, or -1 with *error filled if the file cannot be read.
  */
 int xray_elf_has_map(struct pf_input *input, bool *has, struct pf_error *error);
 int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error);
@@ -118,10 +120,7 @@ int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct 
  */
 size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room);
 
-/*
- * Returns true if a file next to a log may be its program or map, judged by its name. Logs and other profiles, which
- * may be many, are excluded.
- */
+/* Returns true if a file of this name next to a log may be its program or map: false for logs and other profiles. */
 bool xray_name_matters(const char *name);
 
 #endif

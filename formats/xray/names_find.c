@@ -9,13 +9,13 @@
 
 /*
  * Finds the map that belongs to a log. A log does not name its program, but the runtime names the log
- * xray-log.PROGRAM.XXXXXX. The search for candidates, when the log is opened, reads the first bytes of
- * files next to the log; the maps are read when names are needed.
+ * xray-log.PROGRAM.XXXXXX. Opening a log searches for maps, and reads the first bytes of files next to the log. The maps
+ * are read when names are needed.
  */
 
 #define LOG_PREFIX "xray-log."
 
-/* Limits of the search: directory entries examined, and files opened. */
+/* Limits of the search: names of the folder that are considered, and files that are opened. */
 enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 
 /* The kinds of files that contain a map. */
@@ -24,7 +24,7 @@ static const struct kind {
     int (*read)(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 } kinds[] = {{xray_elf_has_map, xray_elf_map_read}, {xray_yaml_is_map, xray_yaml_map_read}};
 
-enum { KINDS = sizeof kinds / sizeof *kinds }; /* KINDS also means: not a map */
+enum { KINDS = sizeof kinds / sizeof *kinds }; /* as a kind, KINDS means that the file is not a map */
 
 /* ---- one map ------------------------------------------------------------------------------------ */
 
@@ -41,8 +41,8 @@ static int map_kind_of(struct pf_input *input, size_t *kind, struct pf_error *er
 }
 
 /*
- * Reads a map given by the option, or found next to the log. Problems of the file are recorded in *names; a transient
- * error fails, since it says nothing about the file.
+ * Reads a map. option: the user specified it. Records problems of the file in *names. Returns 0, or -1 with *error filled
+ * if memory runs out or an error is transient, since such an error is not a problem of the file.
  */
 static int read_map_file(struct xray_names *names, struct pf_source *source, const char *name, bool option,
                          struct pf_error *error)
@@ -69,8 +69,8 @@ static int read_map_file(struct xray_names *names, struct pf_source *source, con
 /* ---- maps named like the program ---------------------------------------------------------------- */
 
 /*
- * Returns PROGRAM of a log named `xray-log.PROGRAM.XXXXXX`, empty if the log has another name; NULL with *error filled.
- * The caller frees it.
+ * Returns PROGRAM if the log is called `xray-log.PROGRAM.XXXXXX`, otherwise an empty text; NULL with *error filled. The
+ * caller frees it.
  */
 static char *program_of(const char *log, struct pf_error *error)
 {
@@ -94,8 +94,8 @@ static int add_file(struct xray_maps *maps, const char *name, struct pf_error *e
 }
 
 /*
- * Sets *kind of a file next to the log; KINDS if it is not a map or does not exist. recorded: the file becomes an input
- * of the profile, since it may become a map.
+ * Sets *kind to the kind of a file next to the log; KINDS: it is not a map, or does not exist. recorded: the file becomes
+ * an input of the profile even then, since it may become a map later.
  */
 static int examine_map(struct pf_source *source, const char *name, bool recorded, size_t *kind,
                        struct pf_error *error)
@@ -168,7 +168,7 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* Finds the only map of each kind. If a kind has several, none is used, since nothing identifies the right one. */
+/* Finds the only map of each kind. If there are several of a kind, uses none, since nothing identifies the right one. */
 static int find_only_maps(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
                           struct pf_error *error)
 {
@@ -226,7 +226,7 @@ void xray_maps_free(struct xray_maps *maps)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A program and a YAML map with the same functions are two forms of one map. */
+/* Returns true if two maps have the same functions. A program and a YAML map are then forms of one map. */
 static bool same_functions(const struct xray_names *a, const struct xray_names *b)
 {
     if (a->count != b->count)
@@ -237,10 +237,7 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
     return true;
 }
 
-/*
- * If two maps should be forms of one map but differ, neither is kept; otherwise the one that names the most functions is
- * kept.
- */
+/* If two maps must be forms of one map (maps->only) but differ, keeps neither. Otherwise keeps the one that names more functions. */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_error *error)
 {

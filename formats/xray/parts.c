@@ -11,9 +11,9 @@ static const struct pf_note_kind duplicate = {"warning", "duplicate-buffer",
                                               "this buffer is in the file twice, and is left out once"};
 
 /*
- * Sort record of a part. Runtimes may write the buffer of a live thread twice. Copies of a buffer have equal words in
- * front of LENGTH, which is stored inverted, so that the longest copy is sorted first and kept. A buffer without TSC is
- * never considered a copy.
+ * The words of a part's sort record. Runtimes may write the buffer of a live thread twice. The copies of a buffer have
+ * equal words before LENGTH. LENGTH is inverted, so that the longest copy is sorted first; only that one is kept. A buffer
+ * without TSC is never considered a copy.
  */
 enum { THREAD, SECONDS, MICROS, HAS_TSC, TSC, LENGTH, BODY, END, WORDS };
 
@@ -30,7 +30,7 @@ static bool is_thread(const void *of, uint32_t number, const void *key)
     return thread->tid == wanted->tid && thread->pid == wanted->pid && thread->has_pid == wanted->has_pid;
 }
 
-/* Returns the number of a part's thread, added if new. */
+/* Finds or adds a part's thread. Returns its number. */
 static uint64_t thread_number(struct xray_indexing *indexing, const struct xray_part *part)
 {
     struct pf_run *run = indexing->run;

@@ -5,7 +5,7 @@
 
 #include "formats/xray/records.h"
 
-/* Problems of a file. Some messages end in a number. */
+/* Problems of a file. A number may be appended to the text. */
 static const struct pf_note_kind block_size = {
     "error", "block-size", "the rest of the file is left out: this block is too small; bytes"};
 static const struct pf_note_kind block_cut = {"fatal", "cut-block",
@@ -18,14 +18,14 @@ static const struct pf_note_kind long_path = {
     "error", "long-path", "this record is left out, because its path is too long; functions"};
 
 /*
- * Reader of files written by XRay's profiling mode. They contain no events, but the number of calls and ticks of each
- * calling context of each thread. Layout: a header, then blocks of one thread each. A block is: u32 size (including
- * these 16 bytes), u32 number, u64 thread; then records. A record is: u32 function ids from the innermost to the
- * outermost, a zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
+ * Reader of files written by XRay's profiling mode. They contain no events, but the number of calls and the ticks of each
+ * calling context of each thread. The header is followed by blocks of one thread each. A block: u32 size (including these
+ * 16 bytes), u32 number, u64 thread, records. A record: u32 function ids from the innermost to the outermost, u32 zero, u64
+ * calls, i64 exclusive ticks. Nothing is aligned.
  */
 enum {
     BLOCK_HEADER = 16,
-    /* Maximum number of ids kept per path: 16 MB, far deeper than real call stacks. */
+    /* Maximum number of ids in a path (16 MB). Real call stacks are far less deep. */
     PATH_MAX_IDS = 4 * 1024 * 1024,
 };
 
@@ -61,7 +61,7 @@ void xray_scan_blocks(struct xray_indexing *scan)
 /* Columns of the thread table after id and name. */
 enum { PID, TID, BLOCKS, FIELDS };
 
-/* Measures of a context in a thread. PRESENT: 1 if a record ends in the context, even if its values are 0. */
+/* Measures of a context in a thread. PRESENT: 1 if there is a record of the context, even if the record's values are 0. */
 enum { CALLS, TICKS, PRESENT, MEASURES };
 
 /* State of the model pass. */
@@ -69,7 +69,7 @@ struct contexts {
     const struct xray_state *state;
     struct pf_run *run;
     struct xray_decoder decoder;
-    uint64_t at;            /* file offset of the next item */
+    uint64_t at;            /* file offset of the next bytes to read */
     PF_LIST(uint32_t) path; /* ids, innermost first */
     struct xray_model model;
 };
@@ -91,7 +91,7 @@ static bool read_path(struct contexts *contexts, uint64_t end, size_t *size)
         uint32_t id = pf_u32(take_profiling(contexts, sizeof id), contexts->state->header.big_endian);
         if (!id)
             return true;
-        if (*size < PATH_MAX_IDS) /* beyond the limit, ids are only counted */
+        if (*size < PATH_MAX_IDS) /* ids beyond the limit are only counted */
             *PF_PUSH(contexts->run, contexts->path) = id;
     }
     return false;
@@ -112,7 +112,7 @@ static uint32_t context_of_path(struct contexts *contexts)
     return context;
 }
 
-/* A path may occur several times, even in one block; the values are added, modulo 2^64. */
+/* Adds the values of a record to the context of its path, modulo 2^64. A path may occur several times, even in one block. */
 static void add_path_values(struct contexts *contexts, const unsigned char *bytes)
 {
     uint64_t calls = pf_u64(bytes, contexts->state->header.big_endian);

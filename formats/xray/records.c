@@ -6,7 +6,7 @@
 
 #include "formats/kit/array.h"
 
-/* Problems of a file. Some messages end in a number. */
+/* Problems of a file. A number may be appended to the text. */
 const struct pf_note_kind xray_file_cut = {"fatal", "cut-record", "the file ends inside this record"};
 const struct pf_note_kind xray_buffer_cut = {"fatal", "cut-buffer",
                                              "the file ends inside this buffer; bytes missing"};
@@ -22,8 +22,8 @@ static const struct pf_note_kind nested = {"error", "overlapping-buffer",
                                            "the rest of the buffer is left out: another one starts here"};
 
 /*
- * The window starts small, for callers that read only the first events of a buffer. A peek that begins in the window or
- * within NEAR bytes after it reads a CHUNK, since one large read is cheaper than many small ones.
+ * Sizes of the window, which starts small, for callers that read only the first events of a buffer. A peek that begins in
+ * the window, or within NEAR bytes after it, reads a CHUNK: one large read is cheaper than many small ones.
  */
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
 
@@ -42,9 +42,8 @@ void xray_decoder_free(struct xray_decoder *decoder)
 /* ---- the window --------------------------------------------------------------------------------- */
 
 /*
- * Sets the end of the fast path, which decodes a function record at window[at] if the following byte is in the window
- * too, since that byte shows whether an argument follows. The fast path handles little-endian FDR logs only, as written
- * by all common machines.
+ * Sets the end of the fast path. It decodes a function record only if the byte after it is in the window too, since that
+ * byte shows whether an argument follows. It is for little-endian FDR logs, which all common machines write.
  */
 static void set_fast(struct xray_decoder *decoder)
 {
@@ -53,7 +52,7 @@ static void set_fast(struct xray_decoder *decoder)
     decoder->fast = ready ? decoder->have - XRAY_FUNCTION_SIZE : 0;
 }
 
-/* Fills the window with `size` bytes from an offset on; they must be inside the file. */
+/* Fills the window with `size` bytes from a file offset on. The bytes must be inside the file. */
 static int fill_window(struct xray_decoder *decoder, uint64_t offset, size_t size, struct pf_error *error)
 {
     decoder->base = offset;
@@ -109,7 +108,7 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
     *decoder = begun;
 }
 
-/* Refills the window from the current position. The size doubles each time, for sequential readers. */
+/* Refills the window from the current position. Its size doubles each time up to WINDOW_MAX, for sequential readers. */
 static int refill_window(struct xray_decoder *decoder, struct pf_error *error)
 {
     uint64_t from = decoder->base + decoder->at, left = decoder->end - from;
@@ -122,8 +121,8 @@ static int refill_window(struct xray_decoder *decoder, struct pf_error *error)
 }
 
 /*
- * Makes a record and its lookahead (is there an argument?) available, or all bytes left: a metadata record and one more
- * byte, or two records of a basic log.
+ * Makes the next record available in the window, together with the bytes after it that show whether an argument follows:
+ * a metadata record and one more byte, or two records of a basic log. Near the end of the range, all bytes left.
  */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
@@ -145,7 +144,7 @@ static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kin
     decoder->fault = what;
     decoder->fault_offset = decoder->base + decoder->at;
     decoder->fault_detail = detail;
-    /* Nothing after it is decoded: after an unknown record, records cannot be distinguished from payload. */
+    /* Nothing after this is decoded, since records after an unknown record cannot be distinguished from payload. */
     decoder->end = decoder->fault_offset;
     decoder->have = decoder->at;
     return ENDED;
@@ -159,8 +158,8 @@ static bool argument_follows(const struct xray_decoder *decoder)
 }
 
 /*
- * A function record's u32 has, from the lowest bit: a zero, 3 bits of kind, 28 bits of id. Big-endian machines allocate
- * bit fields from the highest bit.
+ * Decodes a function record. From the lowest bit, its first u32 has a zero, 3 bits of kind and 28 bits of id. On
+ * big-endian machines, these bit fields begin at the highest bit. A second u32 has the ticks since the previous record.
  */
 static enum outcome function_record(struct xray_decoder *decoder, struct xray_event *event)
 {
@@ -188,9 +187,9 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
 }
 
 /*
- * Custom events: i32 size at 1; versions 1 to 4: u64 absolute TSC at 5; version 4: u16 CPU at 13; version 5: i32 ticks
- * since the previous record at 5. Typed events have the same fields, plus a u16 type at 13 (versions 2 to 4) or 9
- * (version 5). Only events of version 5 advance the buffer's time.
+ * Decodes the record of a custom or typed event. Both have an i32 size at 1 and, at 5, a u64 TSC (versions 1 to 4) or i32
+ * ticks since the previous record (version 5). Custom events of version 4 have a u16 CPU at 13. Typed events have a u16
+ * type at 13 (versions 2 to 4) or 9 (version 5). Only events of version 5 advance the buffer's time.
  */
 static enum outcome event_record(struct xray_decoder *decoder, struct xray_event *event, bool typed)
 {
@@ -251,7 +250,7 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
     case XRAY_TSC_WRAP: /* u64 TSC at 1 */
         set_time(decoder, bytes + 1);
         break;
-    case XRAY_WALLTIME: /* part of the preamble, which the index pass has read */
+    case XRAY_WALLTIME: /* this and XRAY_PID belong to the preamble, which the index pass has read */
     case XRAY_PID:
         decoder->strays += decoder->timed;
         break;
@@ -274,7 +273,7 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
             return ENDED;
         }
         return fault(decoder, &metadata_kind, kind);
-    default: /* also NewBuffer: the following records would belong to another thread */
+    default: /* among them NewBuffer, after which records would belong to another thread */
         return fault(decoder, &metadata_kind, kind);
     }
     decoder->at += XRAY_METADATA_SIZE;
@@ -284,9 +283,9 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
 /* ---- records of basic logs ---------------------------------------------------------------------- */
 
 /*
- * Argument record: u16 type; i32 function at 4, u32 thread at 8, u32 process at 12 (version 3), u64 value at 16. It
- * must match the function record just before it, because runtimes also write the arguments of calls that were too
- * deep to be recorded.
+ * Returns true if an argument record of the last function record follows: u16 type, i32 function at 4, u32 thread at 8,
+ * u32 process at 12 (version 3), u64 value at 16. These must match the function record, because runtimes also write the
+ * arguments of calls that were too deep to be recorded.
  */
 static bool own_argument_follows(const struct xray_decoder *decoder)
 {
@@ -314,7 +313,10 @@ static enum outcome pass_basic(struct xray_decoder *decoder, uint16_t type)
     return PASSED;
 }
 
-/* Function record: u16 type, u8 CPU, u8 kind, i32 function, u64 TSC, u32 thread, u32 process (version 3). */
+/*
+ * Decodes a record of a basic log. A function record: u16 type, u8 CPU, u8 kind, i32 function, u64 TSC, u32 thread, u32
+ * process (version 3).
+ */
 static enum outcome basic_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_BASIC_SIZE)

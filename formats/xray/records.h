@@ -8,13 +8,13 @@
 #include "formats/xray/xray.h"
 
 /*
- * Decodes the records of one buffer of an FDR log, or of one run of a basic log, into events. A decoder is given a byte
- * range of the file and the log's header; it does not track calls. It reads through a window of its own, so a buffer
- * may have any length. Not thread-safe; each thread needs its own decoder.
+ * A decoder turns the records of one buffer of an FDR log, or of one run of a basic log, into events. It does not track
+ * calls. It reads through a window of its own, so a buffer may have any length. One thread at a time uses a decoder.
  *
- * A record of an FDR log starts with a byte in which one bit distinguishes function records (0: 8 bytes) from metadata
- * records (1: 16 bytes); the other seven bits are the kind of metadata. The bit is the lowest on little-endian
- * machines, the highest on big-endian ones. Nothing is aligned. Records of a basic log have 32 bytes each.
+ * One bit of the first byte of an FDR log's record distinguishes function records (0), which have 8 bytes, from metadata
+ * records (1), which have 16. The other seven bits of a metadata record's first byte are its kind. The distinguishing bit
+ * is the lowest bit on little-endian machines, and the highest on big-endian ones. Records are not aligned. Records of a
+ * basic log have 32 bytes each.
  */
 enum {
     XRAY_FUNCTION_SIZE = 8,
@@ -25,7 +25,7 @@ enum {
 /* Record types of a basic log. */
 enum { XRAY_BASIC_FUNCTION, XRAY_BASIC_ARGUMENT };
 
-/* Kinds of metadata: the seven bits of the first byte. */
+/* Kinds of metadata records. */
 enum xray_metadata {
     XRAY_NEW_BUFFER,
     XRAY_END_OF_BUFFER,
@@ -52,10 +52,10 @@ struct xray_event {
     uint64_t tsc;
     uint32_t function; /* function records only; 28 bits in FDR logs */
     int32_t cpu;       /* -1: unknown */
-    uint32_t size;     /* of a custom or typed event: payload size in bytes, all inside the buffer */
+    uint32_t size;     /* custom and typed events: size of the payload in bytes; all of it is inside the buffer */
     uint16_t type;     /* typed events only */
     uint8_t kind;      /* enum xray_kind */
-    bool arguments;    /* an argument record follows; it may be cut off */
+    bool arguments;    /* an argument record follows, of which the end may be missing */
 };
 
 #define XRAY_NO_NUMBER UINT64_MAX
@@ -63,7 +63,7 @@ struct xray_event {
 struct xray_decoder {
     struct pf_input *input;
     const struct xray_header *header;
-    uint64_t done, total; /* bytes read so far, and to be read, for progress reports */
+    uint64_t done, total; /* for progress reports: bytes read so far, and bytes to read */
 
     unsigned char *window; /* owned */
     size_t room, held;     /* size of the window, and bytes of the file in it */
@@ -72,8 +72,8 @@ struct xray_decoder {
     /* The range being decoded. */
     uint64_t end; /* file offset */
     size_t at;    /* index of the next byte in the window; beyond `have` while a payload is being skipped */
-    size_t have;  /* end of the range's bytes in the window */
-    size_t fast;  /* a function record that starts below this index can be decoded by the fast path */
+    size_t have;  /* index after the last byte of the range in the window */
+    size_t fast;  /* the fast path may decode a function record that starts below this index */
 
     uint64_t tsc;
     int32_t cpu;      /* -1: unknown */
@@ -82,30 +82,30 @@ struct xray_decoder {
     bool closed;      /* EndOfBuffer has been read (version 1) */
     uint32_t payload; /* unread bytes of the last event's payload */
 
-    /* fault_detail: a number for the message, or XRAY_NO_NUMBER. */
-    const struct pf_note_kind *fault; /* why decoding ended early; NULL: it did not */
-    uint64_t fault_offset, fault_detail;
-    uint64_t untimed; /* records skipped because the time was not known yet */
-    uint64_t strays;  /* arguments without a function record, and preamble records out of place */
+    const struct pf_note_kind *fault;    /* why decoding of the range ended early; NULL: it did not */
+    uint64_t fault_offset, fault_detail; /* fault_detail: a number for the message, or XRAY_NO_NUMBER */
+    uint64_t untimed;                    /* number of records skipped since the time was not known yet */
+    uint64_t strays; /* number of arguments without a function record, and of preamble records after the preamble */
 
     /* Basic logs only. */
-    uint32_t function, tid, pid;         /* of the last function record; pid: version 3 only, else 0 */
-    uint64_t unknown;                    /* records skipped because their type or kind is unknown */
+    uint32_t function, tid, pid;         /* of the last function record; pid: 0 before version 3 */
+    uint64_t unknown;                    /* number of records skipped since their type or kind is unknown */
     uint64_t first_stray, first_unknown; /* offsets of the first stray and the first unknown record */
 };
 
 /*
- * Initializes a decoder without a range. It allocates memory when it reads; free it with xray_decoder_free. total:
- * number of bytes it will read, for progress reports by pf_pass_step; 0: no reports (cursors). The input and the header
- * are borrowed.
+ * Initialises a decoder without a range. Borrows the input and the header. total: number of bytes that the decoder will
+ * read, for progress reports by pf_pass_step; 0: no reports (cursors). Reading allocates memory: the caller calls
+ * xray_decoder_free.
  */
 void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
                        uint64_t total);
 void xray_decoder_free(struct xray_decoder *decoder);
 
 /*
- * Returns at least `want` bytes from an offset on in the decoder's window, fewer only at the end of the file. *have:
- * how many. May end decoding of the current range. Valid until the next call on this decoder. NULL with *error filled.
+ * Returns bytes from a file offset on, in the decoder's window. *have becomes their number: at least `want`, fewer only at
+ * the end of the file. Valid until the next call on this decoder. May move the window, so the current range cannot be
+ * decoded further. NULL with *error filled.
  */
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error);
@@ -123,9 +123,7 @@ static inline const unsigned char *xray_peek_in(struct pf_run *run, struct xray_
 /* Starts decoding the range [body, end) of the file; `end` must not exceed the file's size. */
 void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end);
 
-/*
- * Starts decoding range number `ordinal` of a thread, which is returned in *range. Returns 0, or -1 with *error filled.
- */
+/* Starts decoding range number `ordinal` of a thread, and sets *range to it. Returns 0, or -1 with *error filled. */
 static inline int xray_begin_range(struct xray_decoder *decoder, const struct xray_index *index,
                                    size_t thread, uint64_t ordinal, struct xray_range *range,
                                    struct pf_error *error)
@@ -136,7 +134,7 @@ static inline int xray_begin_range(struct xray_decoder *decoder, const struct xr
     return 0;
 }
 
-/* Returns the file offset of the next record, past unread payload; unread arguments are records. */
+/* Returns the file offset of the next record. Skips unread payload, but not unread arguments, which are records. */
 static inline uint64_t xray_decoder_offset(const struct xray_decoder *decoder)
 {
     return decoder->base + decoder->at + decoder->payload;
@@ -161,9 +159,9 @@ const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *siz
  * Reads the next event of the range. Returns 1 with *event filled; 0 at the end (decoder->fault is set if the range
  * ended early); -1 with *error filled.
  *
- * Fast path: nearly all records are function records of a little-endian FDR log without arguments. Function record: u32
- * with a zero bit, 3 bits of kind and 28 bits of id; u32 ticks since the previous record. Bit 3 is set in invalid kinds
- * only.
+ * The fast path is for function records of a little-endian FDR log without arguments, as nearly all records are. Such a
+ * record is a u32 of a zero bit, 3 bits of kind and 28 bits of id, and u32 ticks since the previous record. Bit 3 of the
+ * first u32 is set in invalid kinds only.
  */
 static inline int xray_next_event(struct xray_decoder *decoder, struct xray_event *event,
                                   struct pf_error *error)
@@ -207,12 +205,12 @@ struct xray_part {
     bool has_pid, has_tsc;
     int32_t pid;
     int64_t tid;
-    int64_t seconds; /* start of an FDR buffer, by the monotonic clock */
+    int64_t seconds; /* wall time: start of an FDR buffer, by the monotonic clock */
     int32_t micros;
-    uint64_t tsc; /* of its first NewCPUId */
+    uint64_t tsc; /* of an FDR buffer's first NewCPUId */
 };
 
-/* Bytes of parts, and of ranges, that are held in memory before they spill to a file. */
+/* Maximum bytes of parts, and of ranges, that are held in memory. The rest is spilled. */
 #define XRAY_INDEX_HELD ((uint64_t)16 << 20)
 
 /* Returns a sorter for parts, which the caller frees; NULL if memory runs out. */

@@ -6,17 +6,17 @@
 #include "formats/xray/records.h"
 
 /*
- * The open calls of a thread. Function ids are arbitrary 32-bit values, so functions are numbered in order of first
- * appearance, and data about them can be kept in arrays. Most ids are small (positions in a program's map) and are
- * mapped to numbers by an array; larger ids use a hash table. Not thread-safe.
+ * The open calls of a thread. Functions are numbered in order of first appearance, so that data about them can be held in
+ * arrays: their ids are arbitrary 32-bit values. Most ids are small, and are mapped to numbers by an array. A hash table
+ * maps the others. One thread at a time uses a stack.
  */
 #define XRAY_NO_FUNCTION UINT32_MAX
 
 /* An open call. */
 struct xray_call {
     uint64_t entered;  /* TSC */
-    uint64_t inside;   /* ticks of completed calls made by this call */
-    uint32_t function; /* function's number; XRAY_NO_FUNCTION: sentinel outside all calls */
+    uint64_t inside;   /* ticks of completed calls that this call made */
+    uint32_t function; /* the function's number; XRAY_NO_FUNCTION: the sentinel outside all calls */
     uint32_t context;
 };
 
@@ -24,11 +24,11 @@ struct xray_stack {
     struct xray_seen {
         uint32_t id;
         uint32_t open; /* number of its open calls in this stack */
-    } * functions;     /* indexed by number; owned */
+    } * functions;     /* by number; owned */
     size_t n_functions, functions_room;
-    uint32_t *numbers; /* small id -> number + 1; 0: not seen; owned */
+    uint32_t *numbers; /* by small id: number + 1; 0: not seen; owned */
     size_t numbers_room;
-    struct pf_hash_table others; /* number by id, for larger ids */
+    struct pf_hash_table others; /* larger id -> number */
 
     struct xray_call *calls; /* calls[1 .. depth], outermost first; calls[0] is the sentinel; owned */
     size_t depth, room;
@@ -39,7 +39,7 @@ void xray_stack_free(struct xray_stack *stack);
 /* Slow path of xray_stack_function. */
 uint32_t xray_stack_function_slowly(struct xray_stack *stack, uint32_t id, struct pf_error *error);
 
-/* Returns the number of a function, added if new; XRAY_NO_FUNCTION with *error filled. */
+/* Finds or adds a function. Returns its number; XRAY_NO_FUNCTION with *error filled. */
 static inline uint32_t xray_stack_function(struct xray_stack *stack, uint32_t id, struct pf_error *error)
 {
     uint32_t number = id < stack->numbers_room ? stack->numbers[id] : 0;
@@ -55,7 +55,7 @@ static inline int xray_stack_reserve(struct xray_stack *stack, struct pf_error *
     return stack->depth + 1 < stack->room ? 0 : xray_stack_grow(stack, error);
 }
 
-/* Returns the number of a function, added if new, and makes room for one more open call. */
+/* Finds or adds a function, and makes room for one more open call. Returns the function's number. */
 static inline uint32_t xray_stack_function_in(struct pf_run *run, struct xray_stack *stack, uint32_t id)
 {
     uint32_t function = xray_stack_function(stack, id, run->error);
@@ -70,7 +70,7 @@ static inline bool xray_is_entry(const struct xray_event *event)
     return ENTRIES >> event->kind & 1;
 }
 
-/* Pushes a call; room must have been reserved. */
+/* Pushes a call. The caller has reserved room for it. */
 static inline void xray_stack_push(struct xray_stack *stack, uint32_t function, uint32_t context,
                                    uint64_t entered)
 {
@@ -88,10 +88,10 @@ static inline struct xray_call *xray_stack_pop(struct xray_stack *stack)
 }
 
 /*
- * Returns the number of calls around the innermost open call of a function; stack->depth if the function is not open.
- * An exit of the function closes all calls above that depth (an exception or a jump has left the inner ones). If the
- * function is not open, the cost is constant; otherwise it is proportional to the calls to be closed. A trace may have
- * a million open calls and a million exits without a call.
+ * Returns the number of calls around the innermost open call of a function; stack->depth if the function has no open call.
+ * An exit of the function closes all calls beyond this depth: an exception or a jump has left the inner ones. A trace may
+ * have a million open calls and a million exits without a call, so the cost is constant if the function has no open call,
+ * and otherwise proportional to the number of calls that the exit closes.
  */
 static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t function)
 {
@@ -103,7 +103,7 @@ static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t 
     return i - 1;
 }
 
-/* Returns the ticks from a call's entry to `end`. Clocks may step back, so this is the absolute difference. */
+/* Returns the absolute difference of a call's entry and `end`, in ticks: a clock that stepped back must not give a huge value. */
 static inline uint64_t xray_duration(const struct xray_call *call, uint64_t end)
 {
     return end > call->entered ? end - call->entered : call->entered - end;

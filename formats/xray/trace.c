@@ -10,22 +10,21 @@
 #include "formats/xray/stack.h"
 
 /*
- * The table "trace": all events, ordered by thread, range and record. A cursor tracks the open calls of the current
- * thread for the column `depth`; it does not need the model.
+ * The table "trace" has all events, ordered by thread, range and record. A cursor tracks the open calls of the current
+ * thread for the column `depth`. It does not need the model.
  */
 
 /* ---- time --------------------------------------------------------------------------------------- */
 
 /*
- * Converts ticks to nanoseconds: floor(ticks * 10^9 / frequency), exact for every number of ticks. A 128-bit division
- * per row would dominate the cost of a row, so the quotient is computed with the reciprocal and corrected by the
- * remainder.
+ * Conversion of ticks to nanoseconds, exactly floor(ticks * 10^9 / frequency). A 128-bit division would dominate the cost
+ * of a row. So the quotient is computed with a reciprocal, and corrected with the remainder.
  */
 struct clock {
     uint64_t frequency; /* ticks per second; 0: time is in ticks */
     uint64_t whole;     /* integer part of 10^9 / frequency */
-    uint64_t fraction;  /* fractional part, in units of 2^-64 */
-    uint64_t limit;     /* highest number of ticks whose time fits 63 bits */
+    uint64_t fraction;  /* fractional part of 10^9 / frequency, in units of 2^-64 */
+    uint64_t limit;     /* highest number of ticks for short_time: its result fits 63 bits */
 };
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -39,13 +38,13 @@ static struct clock clock_new(uint64_t frequency)
     clock.fraction = (uint64_t)(((pf_uint128)(NS_PER_S % frequency) << 64) / frequency);
     pf_uint128 limit = (pf_uint128)INT64_MAX * frequency / NS_PER_S;
     clock.limit = limit < UINT64_MAX ? (uint64_t)limit : UINT64_MAX;
-    /* Required for the 64-bit remainder in short_time. */
+    /* The remainder in short_time would overflow 64 bits. */
     if (frequency > UINT64_MAX / 2)
         clock.limit = 0;
     return clock;
 }
 
-/* Valid for ticks <= clock->limit. */
+/* Converts up to clock->limit ticks. */
 static inline int64_t short_time(const struct clock *clock, uint64_t ticks)
 {
     if (!clock->frequency)
@@ -56,7 +55,7 @@ static inline int64_t short_time(const struct clock *clock, uint64_t ticks)
     return (int64_t)(quotient + (rest >= clock->frequency));
 }
 
-/* Valid for any number of ticks. *wide holds a time that does not fit 63 bits. */
+/* Converts any number of ticks. A time that does not fit 63 bits is stored in *wide, which the cell then borrows. */
 static inline struct pf_cell time_cell(const struct clock *clock, uint64_t ticks, pf_int128 *wide)
 {
     if (ticks <= clock->limit)
@@ -78,8 +77,8 @@ struct xray_trace_walk {
     size_t n_names, names_room;
     struct clock clock;
     uint64_t start;          /* T0 of this walk's rows */
-    size_t thread, end;      /* indexes; the walk is over when thread == end */
-    uint64_t next;           /* ordinal of the thread's next range */
+    size_t thread, end;      /* the current thread, and the thread at which the walk ends */
+    uint64_t next;           /* ordinal of the current thread's next range */
     struct xray_range range; /* the current range */
     char *text;              /* arguments or payload of the current row */
     size_t text_room;
@@ -106,7 +105,7 @@ static int next_range(struct xray_trace_walk *walk, struct pf_error *error)
     return xray_begin_range(&walk->decoder, index, walk->thread, walk->next++, &walk->range, error) ? -1 : 1;
 }
 
-/* Makes the name cell of a function, which all its rows share. */
+/* Makes the cell with a function's name, which all rows of the function share. */
 static int name_traced_function(struct xray_trace_walk *walk, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];
@@ -130,8 +129,9 @@ static inline uint32_t trace_number_of(struct xray_trace_walk *walk, uint32_t id
 }
 
 /*
- * Updates the stack by a function record. Returns the function's number; *depth is the number of calls around it.
- * always_inline: a call would force the event into memory, which costs a third of a row.
+ * Updates the stack by a function record. Returns the function's number, and sets *depth to the number of calls around it;
+ * XRAY_NO_FUNCTION with *error filled. It is always_inline, because a call would force the event into memory, which costs a
+ * third of a row.
  */
 __attribute__((always_inline)) static inline uint32_t
 follow_in_trace(struct xray_trace_walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
@@ -175,9 +175,9 @@ static int find_start(struct xray_trace_walk *walk, uint64_t *start, struct pf_e
 }
 
 /*
- * Lowers T0 after an event that is earlier than the first event of every buffer, since its time would be negative. One
- * pass over all events finds the minimum, so even a trace with descending times costs two passes, not one per event.
- * Always fails: with EAGAIN, because rows already served have times from the old T0, so the core restarts the pass.
+ * Lowers T0 to the smallest TSC if an event's TSC is less than T0, so that no time is negative. One pass over all events
+ * finds the smallest TSC, so even a trace with descending times costs two passes, not one per event. Always returns -1.
+ * *error has EAGAIN, which makes the core restart the pass, since rows already served have times from the old T0.
  */
 static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
 {
@@ -223,7 +223,7 @@ static char *text_room(struct xray_trace_walk *walk, size_t used, size_t more, s
     return walk->text + used;
 }
 
-/* Returns the first `used` bytes of text as a cell. If `used` is 0, the text may not be allocated. */
+/* Returns the first `used` bytes of walk->text as a cell. The text may be NULL if `used` is 0. */
 static struct pf_cell text_cell(const struct xray_trace_walk *walk, size_t used)
 {
     return pf_plain(used ? walk->text : "", used);
@@ -249,7 +249,7 @@ static int arguments_cell(struct xray_trace_walk *walk, struct pf_cell *cell, st
     return more;
 }
 
-/* Formats the payload in hexadecimal. Text is allocated only for bytes that have been read. */
+/* Formats the payload in hexadecimal. Allocates text only for bytes that have been read, since a file may declare any size. */
 static int payload_cell(struct xray_trace_walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
     static const char hex[] = "0123456789abcdef";
@@ -333,19 +333,19 @@ static int next_trace_row(struct pf_cursor *cursor, struct pf_cell *cells, struc
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* A saved cursor position: where the next row is read, and the state of the decoder there. */
+/* A saved position of a cursor: the place of the next record, and the state of the decoder there. */
 struct position {
-    uint64_t start;  /* TSC of time 0 */
+    uint64_t start;  /* T0 */
     uint64_t offset; /* offset of the next record, relative to the range's body */
     uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;
-    uint64_t depth; /* open calls; if at most STACK_SAVED, their function ids follow, outermost first */
+    uint64_t depth; /* number of open calls; if at most STACK_SAVED, their function ids follow, outermost first */
     uint32_t thread;
     int32_t cpu;
     uint64_t timed;
 };
 
-/* Deeper stacks are not saved: restoring replays the thread from its start. */
+/* Maximum depth of stacks that are saved. Restoring a position with a deeper stack replays the thread from its start. */
 enum { STACK_SAVED = 65536 };
 
 static uint64_t ids_of(const struct position *position)
@@ -418,11 +418,11 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     if (size < sizeof position)
         return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
-    /* A lower T0 that an earlier process found has been restored by xray_recall already. */
+    /* xray_recall has already restored a lower T0 that an earlier process found. */
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);
-    /* A position outside the restriction's partition: either all rows of the partition follow it, or none. */
+    /* If the position is in another partition than the restriction's, either all rows of the latter follow it, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
         begin_trace_thread(walk, position.thread < only ? (size_t)only : walk->end);

@@ -13,7 +13,7 @@ extern const struct pf_driver pf_xray_driver;
 
 /* ---- the header --------------------------------------------------------------------------------- */
 
-/* Profiling header: u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
+/* Parses the header of a profiling file: u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
 static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
     static const uint64_t magic = UINT64_C(0x7872617970726f66), version = 0x20180424; /* "xrayprof" */
@@ -30,9 +30,9 @@ static bool read_profiling(struct xray_header *header, const unsigned char *byte
 }
 
 /*
- * Log header: u16 version, u16 type, flags, u64 ticks per second, u64 size of a buffer, 8 bytes of any content. The
- * flags are bit fields: constant_tsc and nonstop_tsc are the lowest bits of byte 4, or the highest on big-endian
- * machines.
+ * Parses the header of a log: u16 version, u16 type, 4 bytes of flags, u64 ticks per second, u64 size of a buffer, 8 bytes
+ * of any content. The flags constant_tsc and nonstop_tsc are the lowest two bits of byte 4, or the highest two on
+ * big-endian machines.
  */
 static bool read_log(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
@@ -54,15 +54,16 @@ static bool read_log(struct xray_header *header, const unsigned char *bytes, boo
 
 static bool read_xray_header(struct xray_header *header, const unsigned char *bytes, size_t size)
 {
-    /* The byte orders are unambiguous: versions and types are small, and no version is 0. */
+    /* At most one byte order is valid, since versions and types are small and no version is 0. */
     return size >= XRAY_HEADER_SIZE &&
            (read_profiling(header, bytes, false) || read_profiling(header, bytes, true) ||
             read_log(header, bytes, false) || read_log(header, bytes, true));
 }
 
 /*
- * A log has no magic number. It is recognised by 4 bytes with five possible values and the kind of the first record. If
- * the first record is damaged, the flags that every runtime sets are sufficient.
+ * Returns the confidence that a file is an FDR log. A log has no magic number. It is recognised by its first 4 bytes, which
+ * have five possible values, and by the kind of the first record. If the first record is damaged, the flags that every
+ * runtime sets are sufficient.
  */
 static unsigned fdr_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
@@ -74,9 +75,9 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
 }
 
 /*
- * Other formats begin like basic logs: a TrueType font looks like a big-endian log of version 1, and many formats begin
- * with 1, 2 or 3. So the frequency, if given, must be plausible for a clock, and the first record must be one that a
- * runtime can have written.
+ * Returns the confidence that a file is a basic log. Other formats begin like basic logs: a TrueType font looks like a
+ * big-endian log of version 1, and many formats begin with 1, 2 or 3. So the frequency, if it is not 0, must be plausible
+ * for a clock, and the first record must be one that a runtime can have written.
  */
 static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
@@ -107,7 +108,7 @@ static void set_version(const struct xray_header *header, char *text, size_t roo
 
 static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
 
-/* Columns of the table per thread; the table over all threads has the same without the first. */
+/* Columns of the table of threads. The table of totals has these without the first. */
 static const struct pf_column duration_columns[] = {
     {"thread", PF_PARTITION, 0}, {"function", PF_PLAIN, 0}, {"count", PF_PLAIN, 0}, {"min", PF_PLAIN, 0},
     {"median", PF_PLAIN, 0},     {"p90", PF_PLAIN, 0},      {"p99", PF_PLAIN, 0},   {"max", PF_PLAIN, 0},
@@ -190,7 +191,7 @@ static const struct pf_metric metrics[XRAY_METRICS] = {
      .partner = PF_NO_PARTNER},
 };
 
-/* Computation of each metric from a context's measures; the two times are divided by the frequency. */
+/* How each metric is computed from a context's measures. set_metrics sets the divisor, which is the frequency. */
 static const struct pf_derivation derivations[XRAY_METRICS] = {
     {.measure = XRAY_CALLS, .present = XRAY_CALLS},
     {.measure = XRAY_TICKS, .present = XRAY_CALLS, .scale = 1e9},
@@ -200,7 +201,7 @@ static const struct pf_derivation derivations[XRAY_METRICS] = {
     {.measure = XRAY_OPEN, .present = XRAY_OPEN},
 };
 
-/* Sets all metrics, without the times if the frequency is unknown. */
+/* Sets the metrics. Leaves out the times if the frequency is unknown. */
 static void set_metrics(struct pf_model *model, struct xray_state *state)
 {
     int left_out = 0;
@@ -272,7 +273,7 @@ static void xray_context_cells(const struct pf_model *model, uint32_t context, s
     cells[0] = pf_uint(model->contexts->key[context]);
 }
 
-/* Lists the candidate maps in info.txt; which one will be used is not known yet. */
+/* Lists the files that may be the log's map in info.txt. It is not known yet which of them will be used. */
 static void set_map_info(struct pf_run *run, const struct xray_maps *maps)
 {
     size_t size = 1;
@@ -367,9 +368,7 @@ static void close_xray(struct pf_model *model)
     model->state = NULL;
 }
 
-/*
- * Saves T0, the smallest TSC of all events: the index pass estimates it, and a pass over all events corrects it.
- */
+/* Saves T0 (struct xray_state), which a pass over the trace may have lowered. */
 static size_t facts(const struct pf_model *model, void *blob, size_t room)
 {
     uint64_t start = atomic_load(&xray_state(model)->start);

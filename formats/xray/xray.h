@@ -11,11 +11,11 @@
 #include "formats/xray/names.h"
 
 /*
- * LLVM XRay logs, and the files of its profiling mode. Parts, in order of dependency (each uses only those above it):
+ * LLVM XRay logs, and the files of its profiling mode. Files, each of which depends only on those listed before it:
  *   records.c     bytes of a buffer -> events
  *   parts.c       parts of a file (buffers, runs, blocks) -> threads and their ranges, in order, without duplicates
  *   buffers.c     finds the parts of FDR logs
- *   names.c       names of functions; names_find.c finds the map, elf_map.c and yaml_map.c read it
+ *   names.c       names of functions; names_find.c finds the program's instrumentation map, elf_map.c and yaml_map.c read it
  *   fold.c        adds events to one record per thread and touched context
  *   model.c       contexts, values and fields of threads, collected by profiling.c and calls.c -> the profile's model
  *   profiling.c   profiling files: the parts, then threads, contexts, values
@@ -29,9 +29,10 @@
 
 /* ---- the header --------------------------------------------------------------------------------- */
 
-/* Header of an XRay file. There are three types, each in either byte order. */
+/* Types of XRay files: logs of two types, and profiling files. */
 enum xray_type { XRAY_BASIC, XRAY_FDR, XRAY_PROFILING };
 
+/* The header of a file. Each type of file exists in both byte orders. */
 struct xray_header {
     enum xray_type type;
     bool big_endian;
@@ -51,13 +52,10 @@ struct xray_header {
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 
-/*
- * Problems noted by several source files: the file, or a buffer, ends inside a record; the file ends inside a buffer
- * (bytes missing).
- */
+/* The file ends inside a record; a buffer ends inside a record; the file ends inside a buffer (number: missing bytes). */
 extern const struct pf_note_kind xray_file_cut, xray_record_cut, xray_buffer_cut;
 
-/* Warns of a problem at an offset (UINT64_MAX: no offset), without or with a number. */
+/* Warn of a problem at an offset (UINT64_MAX: no offset). xray_note_number appends a number to the text. */
 static inline void xray_note(struct pf_run *run, const struct pf_note_kind *kind, uint64_t offset)
 {
     pf_run_note(run, kind, 0, offset, NULL);
@@ -72,9 +70,9 @@ static inline void xray_note_number(struct pf_run *run, const struct pf_note_kin
 /* ---- the parts of threads ----------------------------------------------------------------------- */
 
 /*
- * Result of the index pass: the threads, and the parts of the file that belong to each. A part is a buffer of an FDR
- * log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as records, so they
- * are held in a store that spills; memory is bounded by the number of threads.
+ * The result of the index pass: the threads, and the parts of the file that belong to each. A part is a buffer of an FDR
+ * log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as records, so the
+ * ranges are in a store that spills. Only the threads are held in memory.
  */
 struct xray_range {
     uint64_t body, end; /* file offsets [body, end), without the records that identify the thread */
@@ -84,7 +82,7 @@ struct xray_thread {
     int64_t tid; /* profiling files: 64 bits, unsigned */
     int32_t pid;
     bool has_pid;
-    uint64_t first, count; /* ranges */
+    uint64_t first, count; /* its ranges: number of the first one, and how many */
 };
 
 struct xray_index {
@@ -94,7 +92,7 @@ struct xray_index {
     size_t n_threads;
     uint64_t start; /* smallest TSC of the first events of all ranges; UINT64_MAX: no events */
     uint64_t bytes; /* total size of all ranges */
-    /* File offsets, ascending, where damage has hidden or may have truncated buffers. The number kept is limited. */
+    /* Ascending file offsets where damage has hidden buffers or may have truncated them. Their number is limited. */
     uint64_t *damage;
     size_t n_damage;
 };
@@ -109,8 +107,8 @@ uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64
 void xray_index_free(struct xray_index *index);
 
 /*
- * Returns the offset of a buffer's first record, given the offset of its body. NewBuffer precedes the body; from version
- * 2 on, BufferExtents precedes NewBuffer.
+ * Returns the offset of a buffer, given that of its body. The body is preceded by the record NewBuffer and, from version 2
+ * on, by BufferExtents before that.
  */
 static inline uint64_t xray_buffer_offset(const struct xray_header *header, uint64_t body)
 {
@@ -126,8 +124,8 @@ enum { XRAY_METRICS = 6 };
 
 /* The rows of the tables of durations (durations.c). */
 struct xray_durations {
-    struct pf_store *store; /* owned, as is the next */
-    uint64_t *first;        /* first row of each thread and of the total, and the end of all rows; owned */
+    struct pf_store *store; /* owned */
+    uint64_t *first;        /* first row of each thread, then first row of the total, then the number of rows; owned */
 };
 
 struct xray_state {
@@ -141,8 +139,8 @@ struct xray_state {
     struct xray_maps maps;   /* valid from PF_OPENED on */
     struct xray_names names; /* valid from PF_PARTITIONED on */
     /*
-     * T0: the smallest TSC of all events, where the trace's time starts. The index pass estimates it; a cursor of the
-     * trace that reads an earlier event lowers it. Atomic, because cursors of several threads use it.
+     * T0, the time 0 of the trace: the smallest TSC of all events. The index pass estimates it. A cursor of the trace that
+     * reads an earlier event lowers it. It is atomic, since several threads may use cursors.
      */
     _Atomic uint64_t start;
 
@@ -163,16 +161,16 @@ struct xray_model {
     uint64_t negative;      /* number of (thread, context) pairs (profiling files: records) with negative ticks */
 };
 
-/* In the run: xray_model_begin makes an empty model, xray_model_finish sorts the warnings and adds those of all threads. */
+/* In the run: xray_model_begin makes an empty model; xray_model_finish sorts the run's warnings and adds those on the whole model. */
 void xray_model_begin(struct pf_run *run, struct xray_model *model, unsigned measures);
 void xray_model_finish(struct xray_model *model);
 /* After the run: moves the model to the profile, or frees it if the run has `failed`. Returns `failed`. */
 int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed);
 
-/* Returns the context of a function below `parent`, adding it if it is new. */
+/* Finds or adds the context of a function below `parent`. Returns its index. */
 uint32_t xray_model_context(struct xray_model *model, uint32_t parent, uint32_t id, uint32_t name);
 
-/* Returns the record of a context in the open partition (see xray_fold_at). */
+/* Returns the record of a context in the open partition, as xray_fold_at does. */
 static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t context)
 {
     union pf_measure *measures = xray_fold_at(model->fold, context, model->run->error);
@@ -184,27 +182,27 @@ static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t
 /* Ends a thread: adds its fields and ends the open partition. */
 void xray_model_end_thread(struct xray_model *model, const struct pf_cell *fields);
 
-/* The stages. On failure the profile is unchanged. Return 0, or -1 with *error filled. */
+/* Load stages: threads, calls, durations. Return 0, or -1 with *error filled and the profile unchanged. */
 int xray_load_threads(struct pf_model *model, struct pf_error *error);
 int xray_load_calls(struct pf_model *model, struct pf_error *error);
 void xray_durations_free(struct xray_durations *durations);
 int xray_load_durations(struct pf_model *model, struct pf_error *error);
 
 /*
- * Profiling files only: xray_profiling_set sets the metrics and the fields of threads; xray_profiling_contexts is the
- * stage PF_MODELLED.
+ * Profiling files only: xray_profiling_set sets the metrics and the fields of threads; xray_profiling_contexts loads stage
+ * PF_MODELLED.
  */
 void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_numbered xray_durations; /* per thread or in total, depending on the first column */
+extern const struct pf_numbered xray_durations; /* rows of threads if the table's first column is the thread, otherwise the total */
 
-/* Columns of the thread table of logs, after id and name (calls.c), and of the trace. */
+/* Columns of the table of a log's threads, after id and name (calls.c), and columns of the trace. */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
 extern const struct pf_column xray_thread_fields[XRAY_FIELDS], xray_trace_columns[XRAY_TRACE_COLUMNS];
 
-/* Limits of the payload and arguments shown per event; warnings report the excess. */
+/* Maximum bytes of payload and number of arguments that the trace shows per event. Warnings report the excess. */
 enum { XRAY_PAYLOAD_SHOWN = 16 * 1024 * 1024, XRAY_ARGUMENTS_SHOWN = 64 * 1024 };
 
 #endif

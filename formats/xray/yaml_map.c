@@ -11,13 +11,13 @@
 /*
  * Reader of the instrumentation map in YAML, as `llvm-xray extract` prints it: a list of mappings.
  *   - { id: 1, address: 0x11D00, function: 0x11D00, kind: function-enter, function-name: 'f(int)', ... }
- * There is one mapping per entry of the map, so a function has several. The keys `id`, `function` (its address) and
- * `function-name` are read.
+ * Each entry of the map is a mapping, and a function has several entries. The reader uses the keys `id`, `function` (the
+ * function's address) and `function-name`.
  */
 
 enum { HEAD = 4096 };
 
-/* Size limit of a map, in bytes: libyaml holds a whole scalar in memory. */
+/* Maximum size of a map in bytes. It bounds memory, since libyaml holds a whole scalar in memory. */
 #define MAP_MAX ((uint64_t)256 << 20)
 
 /* State of libyaml's read callback. */
@@ -47,9 +47,7 @@ struct yaml_map_entry {
     size_t symbol_size;
 };
 
-/*
- * Parses a decimal number, or a hexadecimal one after 0x. Returns false if it is invalid, overflows or exceeds `most`.
- */
+/* Parses a decimal number, or a hexadecimal number after 0x. Returns false if it is invalid or exceeds `most`. */
 static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t *number)
 {
     struct pf_slice digits = pf_slice(text, size);
@@ -59,7 +57,7 @@ static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t 
     return valid;
 }
 
-/* Takes a key's value. Returns NULL, or a message if the value is invalid. */
+/* Handles a key's value. Returns NULL, or a message if the value is invalid. */
 static const char *take_yaml_value(struct yaml_map_entry *entry, const char *text, size_t size)
 {
     if (!strcmp(entry->key, "id")) {
@@ -76,8 +74,8 @@ static const char *take_yaml_value(struct yaml_map_entry *entry, const char *tex
 }
 
 /*
- * Takes an event; depth 2 is inside an entry. Returns NULL, or a message if the file is invalid. Sets *failed, with
- * *error filled, on other errors.
+ * Handles an event of libyaml. depth: 1 in the list, 2 in an entry. Returns NULL, or a message if the file is invalid. Sets
+ * *failed, with *error filled, on other errors.
  */
 static const char *take_yaml_event(struct xray_names *names, struct yaml_map_entry *entry, const yaml_event_t *event,
                                    int depth, bool *failed, struct pf_error *error)
@@ -105,7 +103,7 @@ static const char *take_yaml_event(struct xray_names *names, struct yaml_map_ent
     return NULL;
 }
 
-/* Reads until the end, or until the first problem, which is recorded. */
+/* Reads the map up to its end or to the first problem, which is recorded in *names. */
 static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, struct yaml_map_reading *reading,
                             struct yaml_map_entry *entry)
 {
