@@ -11,17 +11,16 @@
 #include "formats/probe.h"
 
 /*
- * Reader of Extra-P 3.0's binary format: a stream of records up to the end of the file. Each record is a tag followed
- * by its items. The format has statistics of each measurement and fitted models, but no single values. (Byte layout:
- * docs/formats/extrap.md.)
+ * Reader of Extra-P 3.0's binary format, a stream of records up to the end of the file. A record is a tag followed by items.
+ * The format has statistics of each measurement and fitted models, but no single values. docs/formats/extrap.md has the
+ * layout of the records.
  *
- * An item is a 64-bit integer, a double, or a string with a 32-bit length; items are not aligned. Damage is sticky:
- * after the first item that is damaged, every further item reads as zero or empty, and run->error holds the damage with
- * its offset.
+ * An item is a 64-bit integer, a double, or a string after its 32-bit length. Items are not aligned. After the first damaged
+ * item, all further items are read as zero or empty, and run->error has the damage with its offset.
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
-enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* longest string, in bytes; buffer size, in bytes */
+enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* maximum size of a string, and size of the buffer, in bytes */
 
 struct extrap_binary {
     struct pf_study *study;
@@ -35,11 +34,11 @@ struct extrap_binary {
     unsigned char buffer[HELD];
 
     struct pf_ids metrics, callpaths, coordinates;
-    struct pf_ids names, files, lines; /* region id -> name and file, as strings of the contexts, and line */
-    struct pf_ids uses;                /* name -> number of regions that have this name */
+    struct pf_ids names, files, lines; /* id of a region -> its name and file (strings of the tree), and its line */
+    struct pf_ids uses;                /* string of a name -> number of regions that have this name */
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
-    struct pf_ids modelers;                   /* names of the generators, in file order */
-    bool has_options;                         /* some generator has options, so models have RE */
+    struct pf_ids modelers;                   /* number of a generator, in file order -> its name */
+    bool has_options;                         /* a generator has options: in such files, models have RE */
     struct pf_formula formula, skipped;
 };
 
@@ -50,7 +49,7 @@ static void note_record(struct extrap_binary *binary, struct pf_note_kind proble
 
 /* ---- items -------------------------------------------------------------------------------------- */
 
-/* Records the first damage, at the offset of an item. `word` is a prefix of the message. */
+/* Records damage at the offset of an item, unless damage has been recorded. word: start of the message. */
 static void damage(struct extrap_binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
     if (!binary->broken)
@@ -68,7 +67,7 @@ static uint64_t left(const struct extrap_binary *binary)
     return binary->end - binary->at;
 }
 
-/* Returns the next `size` bytes (at most HELD) and advances, or NULL if the file has fewer. */
+/* Returns the next `size` bytes (at most HELD), and advances. Returns NULL if fewer are left. */
 static const unsigned char *take_bytes(struct extrap_binary *binary, size_t size)
 {
     struct pf_study *study = binary->study;
@@ -103,13 +102,13 @@ static double take_real(struct extrap_binary *binary)
     return value;
 }
 
-/* Reads a double as part of a formula. */
+/* Reads a double as a number of a formula. */
 static struct pf_fraction take_coefficient(struct extrap_binary *binary)
 {
     return (struct pf_fraction){.value = take_real(binary)};
 }
 
-/* Reads a string; valid until the next item is read. */
+/* Reads a string, which is valid until the next item is read. */
 static struct pf_cell take_text(struct extrap_binary *binary)
 {
     uint64_t start = binary->at;
@@ -137,7 +136,7 @@ static void expect_word(struct extrap_binary *binary, const char *word)
         damage(binary, EBADMSG, start, word, " is missing");
 }
 
-/* Skips n elements of `size` bytes; no-op if n is negative. */
+/* Skips n elements of `size` bytes. If n is negative, this is a no-op. */
 static void skip_items(struct extrap_binary *binary, int64_t n, size_t size)
 {
     if (n > 0 && (uint64_t)n > left(binary) / size)
@@ -259,7 +258,7 @@ static void read_coordinate(struct extrap_binary *binary)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* Order of the doubles in a measurement; the _LOW and _HIGH ones bound confidence intervals. */
+/* The doubles in a measurement, in file order. _LOW and _HIGH are the bounds of confidence intervals. */
 enum { MEAN, MEAN_LOW, MEAN_HIGH, DEVIATION, MEDIAN, MEDIAN_LOW, MEDIAN_HIGH, MINIMUM, MAXIMUM, REALS };
 
 static void read_measurement(struct extrap_binary *binary)
@@ -314,7 +313,7 @@ static void read_compound(struct extrap_binary *binary, const char *parameter, s
     }
 }
 
-/* Reads a multi-parameter term: a coefficient and one compound term for each of some parameters. */
+/* Reads a multi-parameter term: a coefficient, and a compound term for each parameter that occurs in it. */
 static void read_multi_term(struct extrap_binary *binary, struct pf_formula *formula)
 {
     struct pf_fraction coefficient = take_coefficient(binary);
@@ -332,7 +331,7 @@ static void read_multi_term(struct extrap_binary *binary, struct pf_formula *for
     }
 }
 
-/* Reads a constant and terms, of one parameter or of several. */
+/* Reads a constant and terms. parameter: name of the only parameter of the terms; NULL: the terms name theirs. */
 static void read_terms(struct extrap_binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction constant = take_coefficient(binary);
@@ -377,8 +376,8 @@ static void skip_function(struct extrap_binary *binary)
 /* ---- models ------------------------------------------------------------------------------------- */
 
 /*
- * Skips the options that newer files have in generator records: an integer, a word, two integers, a word. The record
- * does not declare the options, so their presence is inferred from the first word.
+ * Skips the options that newer files have in the records of generators: an integer, a word, two integers, a word. Nothing
+ * declares whether a record has options, so the first word decides.
  */
 static void skip_options(struct extrap_binary *binary)
 {
@@ -400,7 +399,7 @@ static void skip_options(struct extrap_binary *binary)
     binary->broken = false;
 }
 
-/* single: generator of single-parameter models. terms: the record lists the candidate terms. */
+/* Reads a generator. single: it generates single-parameter models. terms: the record lists the terms that it may use. */
 static void read_generator(struct extrap_binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;
@@ -417,7 +416,7 @@ static void read_generator(struct extrap_binary *binary, bool single, bool terms
     skip_options(binary);
     if (!terms)
         return;
-    int64_t n = take_int(binary); /* number of candidate terms, which the maximum per model follows */
+    int64_t n = take_int(binary); /* number of these terms; the maximum per model follows them */
     for (int64_t i = 0; i < n && !binary->broken; i++)
         skip_function(binary);
     skip_items(binary, 1, sizeof(int64_t));

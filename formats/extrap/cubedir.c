@@ -15,21 +15,21 @@
 extern const struct pf_driver pf_cubedir_driver;
 
 /*
- * Driver for a folder whose subfolders are points and contain Cube files, shown as an Extra-P experiment. Call paths
- * are nested region names, whatever names the call paths of each file have. Metrics are the roots of the files' metric
- * trees, each as exclusive (NAME) and inclusive ("NAME (inc)").
+ * Driver for a folder whose subfolders are points and contain Cube files, shown as an Extra-P experiment. Call paths of
+ * different files are equal if the names of their regions are. The metrics are the roots of the files' metric trees. Each
+ * is shown as exclusive (NAME) and inclusive ("NAME (inc)").
  *
- * A group is the values of one call path in one file, one value per location. The items of a group are consecutive, and
- * the item of location 0 is the first.
+ * A group is the values of one call path and metric in one file, one value per location. The items of a group are
+ * consecutive in the list of values, and begin with that of location 0.
  */
 struct pf_cubedir {
     struct pf_points points; /* must be first */
 
-    /* How series are merged, valid from PF_MODELLED on: */
+    /* How series are merged; valid from PF_MODELLED on. */
     struct pf_merge {
-        uint32_t into;        /* target of this series: itself if kept, PF_NO_SERIES if dropped */
-        uint32_t first, next; /* head of the list of series merged into this one; link to the next sibling */
-    } * merged;               /* indexed by series */
+        uint32_t into; /* the series that this one is merged into: itself if it is kept; PF_NO_SERIES: it is dropped */
+        uint32_t first, next; /* first series merged into this one; next series merged into the same one */
+    } * merged;               /* by series */
 
     struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* the scaling column, then the common columns */
 };
@@ -39,7 +39,7 @@ static void probe_cubedir(struct pf_probe *probe, struct pf_probe_result *result
     result->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
-/* How the values of a call path's locations are reduced, for aggregates over points and for scaling.csv. */
+/* Text for the user: how the values of a call path's locations are reduced to one, for aggregates and for scaling.csv. */
 static const char reading_of_locations[] = "at each point the mean over all locations, idle ones too, as "
                                            "Extra-P's weak scaling has it; scaling_total.csv has "
                                            "their sum";
@@ -47,11 +47,11 @@ static const char reading_of_locations[] = "at each point the mean over all loca
 /* ---- statistics --------------------------------------------------------------------------------- */
 
 /*
- * The table "statistics": one row per series, point and scaling. A file has one value per location; Extra-P reduces
- * them to one value in one of three ways.
+ * The table "statistics" has one row per series, point and scaling. The scaling is the way to reduce the values of a group
+ * to one value. Extra-P knows three ways:
  * `weak`: the values are repetitions.
- * `weak_threaded`: like weak, but zeros are ignored unless all values of the group are zero.
- * `strong`: the value is their sum.
+ * `weak_threaded`: the values are repetitions, but zeros are ignored unless all values of the group are zero.
+ * `strong`: the value is the sum of the group.
  */
 enum { WEAK, WEAK_THREADED, STRONG, SCALINGS };
 static const char *const scalings[SCALINGS] = {"weak", "weak_threaded", "strong"};
@@ -60,18 +60,18 @@ struct statistics {
     const struct pf_study *study;
     struct pf_store_window window;
     struct pf_summary summaries[SCALINGS];
-    double sum;      /* of the current group: the values of one repetition */
-    uint64_t zeros;  /* zeros in the current group */
+    double sum;      /* sum of the values of the current group */
+    uint64_t zeros;  /* number of zeros in the current group */
     bool any;        /* the current group has a nonzero value */
-    uint64_t groups; /* repetitions of the current point */
+    uint64_t groups; /* number of groups of the current point, which are its repetitions */
 
-    uint32_t ready;            /* series that of[] holds the statistics of, or PF_NO_SERIES */
-    struct pf_statistics of[]; /* SCALINGS entries per point; count 0: no values */
+    uint32_t ready;            /* the series whose statistics of[] holds, or PF_NO_SERIES */
+    struct pf_statistics of[]; /* by point and scaling; count 0: no values */
 };
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-/* Ends the current group: adds its sum, and its zeros if all its values are zero. */
+/* Ends the current group: adds its sum to `strong` and, if all its values are zero, its zeros to `weak_threaded`. */
 static int end_locations(struct statistics *statistics, struct pf_error *error)
 {
     for (uint64_t i = 0; i < statistics->zeros && !statistics->any; i++)
@@ -103,7 +103,7 @@ static int add_location_value(struct statistics *statistics, double value, struc
     return pf_summary_add(&statistics->summaries[WEAK_THREADED], value, error);
 }
 
-/* Adds the statistics of a merged series at a point to *sum. The variances are added, as of independent values. */
+/* Adds the statistics of a merged series at a point to *sum. Adds the variances, as if the values were independent. */
 static void add_statistics(struct pf_statistics *sum, const struct pf_statistics *more)
 {
     if (!sum->count) {
@@ -338,7 +338,7 @@ static double location_value(enum pf_cube_kind kind, const union pf_cube_number 
     return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
 }
 
-/* Adds the values of the call paths that have a row. A call path without a row has no value here, rather than zero. */
+/* Adds the values of the call paths that have a row. A call path without a row has no value here, unlike in Cube, where it is zero. */
 static void add_side(struct cubedir_reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;
@@ -372,7 +372,7 @@ static void add_cube_metrics(struct cubedir_reading *reading)
     }
 }
 
-/* Reads a file in a run of its own. Its notes are dropped: the file's own profile has them as warnings. */
+/* Reads a file in a run of its own. Drops the run's notes, since the profile of the file itself has them as warnings. */
 static void read_cube(struct pf_run *run, void *arg)
 {
     struct cubedir_reading *reading = arg;
@@ -431,8 +431,9 @@ static void read_cube_file(struct pf_study *study, const char *path, uint32_t po
 /* ---- merging ------------------------------------------------------------------------------------ */
 
 /*
- * Extra-P requires a value at each point. An exclusive series that is missing at some point is merged into that of its
- * nearest complete ancestor, or dropped without one. An inclusive one is dropped: its ancestors already contain it.
+ * Extra-P requires a value at each point: a series is complete if it has one. An incomplete exclusive series is merged into
+ * that of its nearest ancestor with a complete series, or dropped if there is none. An incomplete inclusive series is
+ * dropped, since the series of its ancestors already contain its values.
  */
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
@@ -479,7 +480,7 @@ static void merge_series(struct pf_cubedir *cubedir, const struct pf_study *stud
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Sets the scope of each published metric, and links the exclusive and the inclusive metric of each name. */
+/* Sets the scope of each published metric, and makes the exclusive and the inclusive metric of each name partners. */
 static void set_sides(const struct pf_study *study)
 {
     struct pf_metric *metrics = study->metric_list;

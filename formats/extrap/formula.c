@@ -17,7 +17,7 @@ void pf_formula_restart(struct pf_formula *formula)
     formula->too_long = formula->in_sum = formula->in_product = false;
 }
 
-/* Appends formatted text, unless the formula would get too long. */
+/* Appends formatted text. If the formula would become too long, sets too_long instead. */
 static void __attribute__((format(printf, 2, 3)))
 append_to_formula(struct pf_formula *formula, const char *format, ...)
 {
@@ -37,7 +37,7 @@ append_to_formula(struct pf_formula *formula, const char *format, ...)
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* A number formatted like Python's repr() of a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`. */
+/* The text of a number: that of Python's repr() for a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`. */
 struct formula_text {
     char of[2 * PF_NUMBER_MAX];
 };
@@ -136,7 +136,7 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
 
 /* ---- models of saved experiments ---------------------------------------------------------------- */
 
-/* State of writing a function. */
+/* State while the function of a model is written. */
 struct writing {
     struct pf_formula *formula;
     const struct pf_study *study;
@@ -159,7 +159,7 @@ static bool read_fraction(struct json_object *value, struct pf_fraction *fractio
     return pf_tree_number(value).type != PF_ABSENT;
 }
 
-/* Returns a member that must be a number or fraction. */
+/* Returns the value of a member, which must be a number or fraction. */
 static struct pf_fraction read_number(struct writing *writing, struct json_object *object, const char *name)
 {
     struct pf_fraction fraction;
@@ -168,7 +168,7 @@ static struct pf_fraction read_number(struct writing *writing, struct json_objec
     return fraction;
 }
 
-/* Returns element i if it is an object or list, else NULL. */
+/* Returns element i of a list; NULL if it does not exist, or is not an object or list. */
 static struct json_object *element(struct json_object *list, size_t i)
 {
     struct json_object *value = i < pf_tree_length(list) ? json_object_array_get_idx(list, i) : NULL;
@@ -208,7 +208,7 @@ static void write_compound(struct writing *writing, struct json_object *compound
     }
 }
 
-/* Writes the function's constant, which is omitted if it is 0 and terms follow. Returns the list of terms. */
+/* Writes the constant of a function, as pf_formula_function does. Returns the list of the function's terms. */
 static struct json_object *begin_function(struct writing *writing, struct json_object *function)
 {
     struct pf_fraction constant = read_number(writing, function, "constant_coefficient");
@@ -218,8 +218,8 @@ static struct json_object *begin_function(struct writing *writing, struct json_o
 }
 
 /*
- * Writes the bound of a segment, from intervals [[.., b], [a, ..]]: " for p<=b" after the first, " for p>=a" after the
- * second.
+ * Writes the bound of a segment. If the object's intervals are [[.., b], [a, ..]], this is " for p<=b" for the first
+ * segment and " for p>=a" for the second.
  */
 static void write_bound(struct writing *writing, struct json_object *object, size_t segment,
                         const char *parameter)
@@ -262,7 +262,7 @@ static void write_single(struct writing *writing, struct json_object *function, 
     }
 }
 
-/* Writes a factor that is defined by segments of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
+/* Writes a factor that consists of segments: `{F for x<=4.0; G for x>=8.0}`. */
 static void write_segmented_term(struct writing *writing, struct json_object *object, const char *parameter)
 {
     append_to_formula(writing->formula, "%s{", times(writing->formula));
@@ -288,7 +288,7 @@ static void write_multi_term(struct writing *writing, struct json_object *term, 
     }
 }
 
-/* Writes a constant and the sum of the terms, of one parameter or of several. */
+/* Writes a function: its constant and its terms, which have one parameter or several. */
 static void write_function(struct writing *writing, struct json_object *function, const char *parameter)
 {
     struct json_object *terms = begin_function(writing, function), *term;

@@ -5,24 +5,22 @@
 #include "formats/extrap/study.h"
 #include "formats/json/tree.h"
 
-/*
- * Maximum length of a function's text, in bytes. A parameter's long name is repeated in each term, so the text must be
- * capped.
- */
+/* Maximum length of a function's text in bytes. A small file could otherwise make long texts, since each term repeats a name. */
 #define PF_FORMULA_MAX ((size_t)256 * 1024)
 
 /*
- * A function's text as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. A struct with only `run` set is an
- * empty function; its address is stable until the end of the run, which owns the text. Not thread-safe.
+ * The text of a function as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. A struct with only `run` set is an
+ * empty function. The run owns the text, so the struct must not move before the run ends. One thread at a time uses it.
  */
 struct pf_formula {
     struct pf_run *run;
     PF_LIST(char) text; /* not terminated */
     bool
-        too_long; /* over PF_FORMULA_MAX bytes: the text is not complete; the caller checks this at the end */
-    bool in_sum, in_product; /* the next term, or factor, needs an operator in front of it */
+        too_long; /* the text would exceed PF_FORMULA_MAX bytes, and is incomplete; the caller checks this at the end */
+    bool in_sum, in_product; /* the next term (the next factor) needs an operator in front of it */
 };
 
+/* Makes a function empty again. */
 void pf_formula_restart(struct pf_formula *formula);
 
 /* A number of a file: a double, or the fraction numerator/denominator in lowest terms. */
@@ -31,16 +29,16 @@ struct pf_fraction {
     int64_t numerator, denominator; /* denominator 0: not a fraction */
 };
 
-/* Parses a number or a fraction ("3/2", "nan", "2"). Returns true and fills *fraction if `text` is one. */
+/* Parses a number or a fraction ("3/2", "nan", "2"). Returns true with *fraction filled, or false if it is neither. */
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction);
 
-/* Begins a function with its constant, which is omitted if it is 0 and the function has terms. */
+/* Begins a function with its constant. Omits a constant of 0 if the function has terms. */
 void pf_formula_function(struct pf_formula *formula, struct pf_fraction constant, bool has_terms);
 
 /* Begins a term of the sum. */
 void pf_formula_term(struct pf_formula *formula);
 
-/* Appends a numeric factor. A factor of 1 is omitted unless `alone`, that is, unless no other factor follows. */
+/* Appends a numeric factor. Omits a factor of 1 if other factors follow (`alone`: none follows). */
 void pf_formula_coefficient(struct pf_formula *formula, struct pf_fraction coefficient, bool alone);
 
 /* Appends a factor `parameter^(exponent)`, or `log2(parameter)^(exponent)`. */
@@ -48,9 +46,8 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
                        struct pf_fraction exponent);
 
 /*
- * Reads a model of a saved experiment: {"hypothesis": {"function": {...}, "RSS": ...}}. Fills model->fits, model->has,
- * and *formula with the function's text. `study` supplies the parameters' names. Returns NULL, or a message if the
- * model is malformed.
+ * Reads a model of a saved experiment: {"hypothesis": {"function": {...}, "RSS": ...}}. Sets model->fits, model->has and
+ * the text of *formula. The names of parameters come from `study`. Returns NULL, or a message if the model is malformed.
  */
 const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study,
                                  struct pf_fit_function *model, struct pf_formula *formula);

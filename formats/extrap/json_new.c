@@ -6,8 +6,8 @@
 
 /*
  * Reader of the newer JSON form: {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],
- * "values": [...]}, ...]}}}. Values are numbers, or, per repetition, arrays with one number per process. If a call path
- * and metric appear twice, the second replaces the first, as in Python.
+ * "values": [...]}, ...]}}}. `values` has a number per repetition, or an array per repetition with a number per process. If
+ * a call path or metric appears twice, the second replaces the first, as in Python.
  */
 struct newer {
     struct pf_json_study reader; /* must be first */
@@ -28,7 +28,7 @@ static const struct pf_json_member measurement_members[] = {
     PF_MEMBERS_END,
 };
 
-/* If a measurement is truncated, the values before the cut are kept. */
+/* Reads a measurement. If it is truncated, keeps the values before the cut. */
 static int take_newer_measurement(const struct pf_json_walk *walk)
 {
     struct newer *newer = walk->into;

@@ -8,19 +8,19 @@
 #include "formats/probe.h"
 
 /*
- * Reader of the older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and
- * measurements that refer to these ids. The order of the tables is not fixed (measurements usually precede metrics):
- * one walk finds the tables, then each is read in the order needed.
+ * Reader of the older JSON form. It has tables of parameters, call paths, metrics and coordinates, whose rows have ids, and
+ * a table of measurements, which refer to these ids. The order of the tables is not fixed, so one walk finds the tables.
+ * Then they are read in the order in which they refer to each other.
  *
- * Ids are used as they are. (Extra-P sorts each table and uses the id as a position in it, which gives the same result
- * only for ids from 1 to n.)
+ * Ids are used as they are. Extra-P sorts each table and uses the id as a position in it, which gives the same result if
+ * the ids are 1 to n.
  */
 enum table { PARAMETERS, CALLPATHS, METRICS, COORDINATES, MEASUREMENTS, TABLES };
 
 /* Members of a row of any table. */
 struct row {
     struct pf_json_amount id, callpath, metric, coordinate, value;
-    uint32_t name; /* number of the row's name, or PF_NO_ID */
+    uint32_t name; /* number of the row's context, metric or string (see take_row_name); PF_NO_ID: no name */
     struct pf_point point;
 };
 
@@ -31,17 +31,17 @@ struct old {
     struct row row;   /* the row being read */
     struct {
         struct pf_json_amount id, value;
-    } pair; /* the pair of a coordinate being read */
+    } pair; /* the coordinate being read: a parameter's id and value */
     struct {
         int64_t id;
-        uint32_t name; /* interned among the units, which this form does not use otherwise */
-    } parameters[PF_PARAMETERS_MAX];
+        uint32_t name; /* string of study->units, which this form does not use for units */
+    } parameters[PF_PARAMETERS_MAX]; /* by ascending id */
     unsigned n_parameters;
     struct pf_ids callpaths, metrics, coordinates;
-    uint32_t context, metric, series; /* of the previous measurement; series PF_NO_SERIES: none */
+    uint32_t context, metric, series; /* of the previous measurement; series PF_NO_SERIES: there was none */
 };
 
-/* An id is any number with an integer value, for example 1.0. */
+/* Returns true if a number can be an id: it has an integer value, for example 1.0. */
 static bool is_id(const struct pf_json_amount *amount)
 {
     return amount->known && fabs(amount->value) < 0x1p53 && amount->value == floor(amount->value);
@@ -82,7 +82,7 @@ static int take_row_name(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* Inserts a parameter so that the list is sorted by id, as in Extra-P. */
+/* Adds a parameter. The list is sorted by id, as in Extra-P. */
 static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
     int64_t id = (int64_t)old->row.id.value;
@@ -138,7 +138,7 @@ static int take_pairs(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_coordinate_pair);
 }
 
-/* A point with missing coordinates is marked broken: it equals no other point. */
+/* Adds the point of a row of coordinates. A point that lacks coordinates becomes broken: it equals no other point. */
 static int add_older_coordinate(struct old *old, const struct pf_json_token *start)
 {
     struct pf_point *point = &old->row.point;
@@ -198,7 +198,7 @@ static const struct pf_json_member named_members[] = {
     PF_MEMBERS_END,
 };
 
-/* A row that the end of the text or damage cuts off is dropped, unless it has an id and a name. */
+/* Reads a row. If damage or the end of the text cuts it off, drops it, unless it has an id and a name already. */
 static int take_older_row(const struct pf_json_walk *walk)
 {
     static const struct {

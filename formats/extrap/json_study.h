@@ -6,14 +6,14 @@
 #include "formats/json/walk.h"
 
 /*
- * Shared base of the readers of JSON forms and saved experiments. A reader's struct has this struct as its first
- * member, is owned by the run, and is filled by JSON walks (json/walk.h). Everything before damage is kept. Not
- * thread-safe.
+ * Shared base of the readers of JSON forms and saved experiments. A reader's struct has this struct as its first member, is
+ * owned by the run, and is filled by JSON walks (json/walk.h). The data before damage are kept. One thread at a time uses a
+ * reader.
  */
 struct pf_json_study {
     struct pf_study *study;
     struct pf_json *json;
-    bool damaged;                      /* the text is damaged; already noted */
+    bool damaged;                      /* the text is damaged, which has been noted */
     uint32_t context, metric, series;  /* of the value being read */
     pf_json_taker *each, *measurement; /* see pf_json_by_metric and pf_json_measurements */
     bool replaces;                     /* see pf_json_measurements */
@@ -21,8 +21,8 @@ struct pf_json_study {
 };
 
 /*
- * Returns a zeroed reader's struct of `size` bytes, which reads from `read`, or from study->input if `read` is NULL. The
- * struct is passed to `read`; `flags` are those of the JSON reader.
+ * Makes a reader's struct of `size` bytes, zeroed except for the base, owned by the run. It reads by `read`, whose argument
+ * is the struct, or from study->input if `read` is NULL. flags: enum pf_json_flags.
  */
 void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read, unsigned flags);
 
@@ -32,7 +32,7 @@ struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader);
 /* Reads the whole text, which must be a single object. */
 void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_member *members);
 
-/* Reads the array at `place`, calling `take` for each element. No-op if `place` is zeroed: the text has no such array. */
+/* Calls `take` for each element of the array at `place`. If `place` is zeroed, the text has no such array, and this is a no-op. */
 void pf_json_study_array(struct pf_json_study *reader, struct pf_json_place place, pf_json_taker *take);
 
 /* Notes a problem at the position of a token. Returns 0. */
@@ -45,19 +45,17 @@ int pf_json_study_note(const struct pf_json_study *reader, struct pf_note_kind p
  */
 bool pf_study_number(const struct pf_json_token *token, double *value);
 
-/* Notes a name that was truncated or had bytes replaced. */
+/* Notes a name of which bytes were cut off or replaced. */
 void pf_study_check_text(struct pf_study *study, const struct pf_json_token *token);
 
-/*
- * Return the context of a call path, without the tags that old versions appended after a byte 3, and the number of a
- * metric.
- */
+/* Finds or adds the context of a call path. Ignores the tags that old versions append to a call path after a byte 3. */
 uint32_t pf_json_study_callpath(struct pf_json_study *reader, const struct pf_json_token *name);
+/* Finds or adds a metric. Returns its number. */
 uint32_t pf_json_study_metric(struct pf_json_study *reader, const struct pf_json_token *name);
 
 /* ---- takers ------------------------------------------------------------------------------------- */
 
-/* Takes a number. A value that is not a number leaves the amount unchanged. */
+/* Takes a number. Leaves the amount unchanged if the value is not a number. */
 struct pf_json_amount {
     double value;
     bool known;
@@ -67,14 +65,14 @@ pf_json_taker pf_json_take_amount;
 /* Takes the coordinates of a point: an array of numbers, or a single number. */
 struct pf_json_point {
     struct pf_point of;
-    bool known; /* read to its end */
+    bool known; /* the value has been read to its end */
 };
 pf_json_taker pf_json_take_point;
 
 /* Takes the array of parameter names. */
 pf_json_taker pf_json_take_parameters;
 
-/* Sets reader->values to the numbers of a value: one number, or arrays of any depth. Other values are noted and skipped. */
+/* Sets reader->values to the numbers in a value, which is a number, or an array of any depth. Notes and skips other values. */
 pf_json_taker pf_json_take_values;
 
 /* Adds the numbers of reader->values to a series. starts: see pf_study_begin. */

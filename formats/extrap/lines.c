@@ -8,27 +8,27 @@
 #include "formats/probe.h"
 
 /*
- * Reader of TaLPas and JSON Lines: one object per line, which is one measurement of a call path and metric at a point.
- * Lines of the same series and point are repetitions, wherever they are in the file. A malformed line is skipped.
+ * Reader of TaLPas and JSON Lines. Each line is an object: a measurement of a call path and metric at a point. Lines of the
+ * same series and point are repetitions, wherever they are in the file. Malformed lines are skipped.
  */
 
 struct lines {
     struct pf_json_study reader; /* must be first */
     const struct dialect *dialect;
-    bool defined; /* the parameters are known (from the first line that has some) */
+    bool defined; /* the parameters are known, from the first line that has parameters */
 
     /* State of the line being read: */
     const char *why;          /* reason why the line is skipped, or NULL */
     uint32_t metric, context; /* PF_NO_STRING, PF_NO_CONTEXT: not seen yet */
     struct pf_point point;
-    unsigned parameters; /* number of parameters the line names */
+    unsigned parameters; /* number of parameters seen so far */
     unsigned known;      /* bit i: coordinate i has been seen */
     bool has_parameters, has_value;
 };
 
 /* ---- one line ----------------------------------------------------------------------------------- */
 
-/* Marks the line as skipped for the reason `why`; the rest of it is not read. Returns 1. */
+/* Marks the line as skipped for the reason `why`. Returns 1, which stops the walk, so that the line is not read further. */
 static int refuse(struct lines *lines, const char *why)
 {
     lines->why = why;
@@ -36,8 +36,8 @@ static int refuse(struct lines *lines, const char *why)
 }
 
 /*
- * Returns the number of a parameter, or -1. The first line with parameters defines those of the file. Names usually come
- * in the same order, so the search starts at the expected one.
+ * Returns the number of a parameter, or -1. The first line with parameters defines the parameters of the file. Lines usually
+ * name them in the same order, so the search starts at the expected one.
  */
 static int find_parameter(struct lines *lines, const struct pf_json_token *name)
 {
@@ -116,7 +116,7 @@ static const struct pf_json_member json_lines_members[] = {
     PF_MEMBER_OF_ALL("value", PF_JSON_END, take_line_value),
     PF_MEMBERS_END,
 };
-/* Member names of a line, and the defaults of a missing metric or call path (NULL: the member is required). */
+/* The members of a line, and the names to use for a missing metric or call path (NULL: the member is required). */
 struct dialect {
     const struct pf_json_member *members;
     const char *metric, *callpath;
@@ -126,7 +126,7 @@ struct dialect {
 static const struct dialect talpas = {talpas_members, NULL, NULL, PF_JSON_LINES | PF_JSON_SEMICOLONS};
 static const struct dialect json_lines = {json_lines_members, "<default>", "<root>", PF_JSON_LINES};
 
-/* Adds the measurement of a line, with defaults for missing members. Returns 0, or 1 if the line is skipped. */
+/* Adds the measurement of a line. Returns 0, or 1 if the line is to be skipped. */
 static int add_json_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_study *reader = &lines->reader;
@@ -152,7 +152,7 @@ static int add_json_line(struct lines *lines, const struct pf_json_token *start)
     return 0;
 }
 
-/* Returns 0; 1 if the line is skipped; -1 if it is damaged. */
+/* Reads a line after its first token. Returns 0; 1 if the line is to be skipped; -1 with run->error filled if it is damaged. */
 static int read_json_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_walk walk = pf_json_study_walk(&lines->reader);

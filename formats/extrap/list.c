@@ -4,7 +4,7 @@
 
 #include "formats/extrap/study.h"
 
-/* Bytes of a list that are held in memory before it spills to a file. */
+/* Maximum bytes of a list that are held in memory. The rest is spilled. */
 #define LIST_HELD ((uint64_t)16 << 20)
 
 struct pf_list pf_list_new(struct pf_run *run, size_t item)

@@ -6,7 +6,7 @@
 #include "formats/extrap/study.h"
 #include "formats/kit/sorter.h"
 
-/* Memory limit of the sorter of a list, in bytes; more is spilled. */
+/* Maximum bytes that the sorter of a list holds in memory. The rest is spilled. */
 #define SORTED_HELD ((uint64_t)32 << 20)
 
 /* ---- collecting --------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static uint64_t measured_key_of(const struct pf_place *place)
     return (uint64_t)place->series << 32 | place->point;
 }
 
-/* Appends an item, which begins with its pf_place. The list's runs are valid as long as all items arrive sorted. */
+/* Appends an item, which begins with its pf_place. list->runs are valid only while the items are added in sorted order. */
 static void append_item(struct pf_run *run, struct pf_list *list, struct pf_place *item)
 {
     uint64_t key = measured_key_of(item), last = list->count ? measured_key_of(&list->last) : 0;
@@ -88,10 +88,10 @@ void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_fun
 
 /* ---- sorting ------------------------------------------------------------------------------------ */
 
-/* Words of a sort record: key, and item number as the tie-breaker, which makes the sort stable. */
+/* Words of a sort record: the key, and the number of the item, which makes the sort stable. */
 enum { KEY, NUMBER, WORDS };
 
-/* A sort under way, owned by the run. */
+/* State while a list is sorted. */
 struct sorting {
     struct pf_list sorted;
     struct pf_store_window window; /* on the unsorted list */
@@ -195,10 +195,7 @@ static void check_series(struct pf_study *study, uint32_t series)
     note_series(study, PF_INCOMPLETE_SERIES, series, what);
 }
 
-/*
- * Links the series and the models of each context into lists. The loops run backwards so that each list is in file
- * order.
- */
+/* Links the series of each context into a list, and its models. The loops run backwards, so that the lists are in file order. */
 static void list_by_context(struct pf_study *study)
 {
     for (size_t i = 0; i < study->contexts->count; i++)

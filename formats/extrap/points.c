@@ -124,7 +124,7 @@ static void choose_parameters(struct pf_pointdirs *dirs, const struct pf_pointdi
         dirs->numbers[dirs->parameters++] = i;
 }
 
-/* Parameter names come from the first valid point. */
+/* The first valid point defines the names of the parameters. */
 void pf_pointdirs_finish(struct pf_pointdirs *dirs)
 {
     const struct pf_pointdir *first = NULL;
@@ -204,7 +204,7 @@ static int by_text(const void *left, const void *right)
     return strcmp(a, b);
 }
 
-/* Lists the folders of a source. A folder that has no such files, or that cannot be read, is not a point. */
+/* Lists the folders of a source that have files with this suffix. Leaves out folders that cannot be read. */
 static int list_points(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
                        struct pf_error *error)
 {
@@ -239,8 +239,8 @@ struct points_look {
     struct pf_probe *probe;
     const char *suffix;
     unsigned entries, folders, found, least;
-    uint64_t endings; /* of the names in the points' folders, as in struct pf_probe */
-    bool cut;         /* a folder was not searched to its end, since a file was found */
+    uint64_t endings; /* set of the endings of names in the points' folders, as in struct pf_probe */
+    bool cut;         /* some folder was not searched to its end, since a file was found */
 };
 
 static uint64_t ending_bit(const char *name)
@@ -275,7 +275,7 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct points_look look = {.probe = probe, .suffix = suffix, .least = least};
-    /* If an earlier probe has listed all names, no name with this ending means that there is no such file. */
+    /* An earlier probe may have listed all names. If none of them has this ending, there is no such file. */
     bool absent = probe->points_searched && !(probe->points_endings & ending_bit(suffix));
     if (absent || pf_probe_list(probe, ".", look_for_point, &look))
         return false;

@@ -6,12 +6,12 @@
 
 /*
  * Base of the drivers for folders of points, which are served as an Extra-P experiment. A driver declares the suffix of
- * the files it wants and reads one file at a time; stages, points, tables and cursors are implemented here.
+ * the files it reads, and reads one file at a time. Points, tables and cursors are implemented here and in stored.h.
  *
- * Each subfolder is one point, and its name is parsed as Extra-P does: PREFIX.x4.y10.r1 is the first repetition of the
- * point x=4, y=10. The text before the first dot is a prefix. The repetition number, from ".r" on, is ignored. In
- * between, parameter names alternate with values. A value consists of digits, dots and commas; a comma is a decimal
- * point too, and trailing dots are separators.
+ * Each subfolder is one point. Its name is parsed as Extra-P does: PREFIX.x4.y10.r1 is the first repetition of the point
+ * x=4, y=10. The text before the first dot, and the text from ".r" on, are ignored. In between, names of parameters
+ * alternate with values. A value consists of digits, dots and commas. A comma is a decimal point too. Dots at the end of a
+ * value are separators.
  */
 struct pf_pointdir {
     unsigned count;
@@ -23,15 +23,15 @@ struct pf_pointdir {
 };
 
 /*
- * Parses a folder's name. Returns NULL with *point filled; or why the folder is not a point, as the rest of a sentence
- * that begins with its name. Thread-safe.
+ * Parses a folder's name. Returns NULL with *point filled, or the reason why the folder is not a point, as the rest of a
+ * sentence that begins with the folder's name. Thread-safe.
  */
 const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point);
 
 /*
- * The subfolders of a profile. All points have the same parameters, which the first valid point (by name) defines;
- * folders that do not match are skipped. A parameter with the same value everywhere is dropped, unless no parameter
- * would be left. Not thread-safe.
+ * The subfolders of a profile. The first folder, by name, that is a point defines the parameters. Folders with other
+ * parameters are skipped. A parameter that has the same value in all folders is dropped, unless no parameter would be left.
+ * One thread at a time uses this struct.
  */
 struct pf_pointdirs {
     struct pf_pointdir_entry {
@@ -40,20 +40,21 @@ struct pf_pointdirs {
         size_t n_files, room_files;
         const char *problem;      /* why the folder is skipped; NULL: it is a point */
         struct pf_pointdir point; /* parsed from the name */
-    } * entries; /* after pf_pointdirs_finish: points sorted by value, then by name; then skipped folders */
+    } * entries; /* after pf_pointdirs_finish: the points, sorted by values, then name; then the skipped folders */
     size_t count, room, points;          /* points: number of entries that are points */
-    unsigned parameters;                 /* number of parameters kept */
-    unsigned numbers[PF_PARAMETERS_MAX]; /* index in a point's parameters of each kept one */
+    unsigned parameters;                 /* number of parameters that are kept */
+    unsigned numbers[PF_PARAMETERS_MAX]; /* by kept parameter: its index in point.parameters */
 };
 
-/* Adds a folder; copies its name. Returns 0, or -1 with *error filled. */
+/* Adds a folder. Copies its name. Returns 0, or -1 with *error filled. */
 int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error);
+/* Parses the names of the folders, chooses the parameters and sorts the folders. */
 void pf_pointdirs_finish(struct pf_pointdirs *dirs);
 void pf_pointdirs_free(struct pf_pointdirs *dirs);
 
 /*
- * Returns true if a directory has at least `least` subfolders whose names parse as points and that contain a file with
- * this suffix (".cubex"). For probing; examines at most a few thousand entries.
+ * For probing: returns true if a directory has at least `least` subfolders that are points and contain a file with this
+ * suffix (".cubex"). Examines at most a few thousand entries.
  */
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least);
 
@@ -65,17 +66,14 @@ struct pf_points {
 
 /*
  * Opens a profile: lists the files with this suffix, and declares the tables. model->state must begin with a zeroed
- * struct pf_points. `what` is the key of info.txt that holds the number of files. Returns 0, or -1 with *error filled.
+ * struct pf_points. Adds the number of files to info.txt with `what` as the key. Returns 0, or -1 with *error filled.
  */
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error);
 
-/*
- * Callback: adds the measurements of a file (FOLDER/NAME in the source) to the study at a point. A file that cannot be
- * read is noted.
- */
+/* Adds the measurements of a file (path: FOLDER/NAME in the source) to the study at a point. Notes a file that cannot be read. */
 typedef void pf_points_file(struct pf_study *study, const char *path, uint32_t point);
 
-/* Reads all files of run->model, point by point. Returns a finished study. */
+/* Reads all files of run->model, point by point. Returns a finished study, which the run owns. */
 struct pf_study *pf_points_read(struct pf_run *run, pf_points_file *read_file);
 
 /* Notes a problem of a file. `what` is the rest of a sentence that begins with the file's path. */

@@ -7,13 +7,13 @@
 #include "formats/extrap/study.h"
 #include "formats/kit/print.h"
 
-/* Maximum length of a point's name, in bytes, so that the name fits into a file name. */
+/* Maximum size in bytes of a point's name. It fits into a file name. */
 enum { POINT_NAME_MAX = 240 };
 
 /*
- * Writes the name of a point: `x=4_y=10`. Coordinates beyond the parameters have no name in front. Names are unique,
- * because equal points are interned as one and numbers contain no `_`. A point with a broken coordinate or an overlong
- * name is named by its number.
+ * Writes the name of a point: `x=4_y=10`. Coordinates in excess of the parameters have no `x=`. A broken point, or one with
+ * an overlong name, is named by its number. Names are unique, since points are distinct and numbers contain no `_`. Returns
+ * the size of the name.
  */
 static int name_of_point(const struct pf_study *study, uint32_t number, char name[POINT_NAME_MAX + 1])
 {
@@ -83,7 +83,7 @@ static size_t metrics_per_name(const struct pf_study *study)
     return study->statistics_only ? PF_STATISTICS : 1;
 }
 
-/* Values are added neither over nested call paths nor over points. */
+/* Makes the metrics. Their values do not add up, neither over nested call paths nor over points. */
 static void make_metrics(struct pf_study *study)
 {
     size_t per_name = metrics_per_name(study), n = pf_strings_count(study->metrics) * per_name;

@@ -6,34 +6,34 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * Cursors of the tables values, statistics, cells and totals over the sorted lists of a study. Rows are ordered by
- * series (in order of first appearance), then by point, then by repetition in file order.
+ * Cursors of the tables values, statistics, cells and totals over the sorted lists of a study. Rows are ordered by series
+ * (in order of first appearance), then by point, then by repetition in file order.
  *
- * values: one row per value; without values, one row per statistic, each under its own metric.
- * statistics: one row per measurement, from its stored statistics if it has any, else from its values.
- * cells: one row per (series, point), over all its measurements, or from the first stored statistics; without values,
- * the same as values.
- * totals: like cells, but the mean is taken over the measurements' sums over threads.
+ * values: one row per value. If the file has only statistics, one row per statistic, each under a metric of its own.
+ * statistics: one row per measurement. If the file has statistics, a row shows these, otherwise statistics of the values.
+ * cells: one row per series and point, from all their values, or from their first stored statistics. If the file has only
+ *   statistics, the same rows as values.
+ * totals: like cells, but the mean is the mean of sums over threads.
  *
- * A row's number is that of the first item it is made of. If each stored statistic has a row of its own, each item
- * takes PF_STATISTICS numbers.
+ * A row's number is the number of the first item that it is made from. If each stored statistic has a row, an item has
+ * PF_STATISTICS numbers.
  */
 struct rows {
     const struct pf_study *study;
     const struct pf_list *list;
     struct pf_store_window window;
     unsigned per_item, parameters;
-    bool values; /* a row shows a single number of an item, else statistics */
-    bool pooled; /* one row per (series, point): cells and totals */
-    bool totals;
-    bool threads;   /* each value belongs to a location, which is shown */
+    bool values;    /* a row shows a single number of an item; otherwise, statistics */
+    bool pooled;    /* one row per series and point: cells and totals */
+    bool totals;    /* the table is totals */
+    bool threads;   /* each value belongs to a location; the table values shows it */
     int64_t metric; /* metric of the file that the rows are restricted to, or -1 */
     int64_t figure; /* statistic that the rows are restricted to, or -1 */
-    uint64_t after; /* number to continue at after the current row */
+    uint64_t after; /* number of the row after the current one */
     struct pf_summary summary;
 };
 
-/* Returns the first number of this series, or of the next series in the context's list that has rows. */
+/* Returns the first number of this series or, if it has no wanted rows, of the next series of its context that has some. */
 static uint64_t first_row_number(const struct rows *rows, uint32_t series)
 {
     const struct pf_series *all = rows->study->series;
@@ -93,8 +93,8 @@ union item {
 };
 
 /*
- * Binary search: sets *from to the first item of a run whose point is not below `point`. Returns 0, or -1 with *error
- * filled.
+ * Advances *from to the first item before `end` whose point is not below `point`, or to `end`, by binary search. The items
+ * are of one series. Returns 0, or -1 with *error filled.
  */
 static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t point, struct pf_error *error)
 {
@@ -111,7 +111,7 @@ static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t p
     return 0;
 }
 
-/* Sets the number to continue at: this item, or the next series if the current one has ended. */
+/* Continues at `item` or, if the series has ended there and the cursor is restricted to a context, at the context's next series. */
 static void continue_at(const struct pf_cursor *cursor, struct rows *rows, uint32_t series, uint64_t item)
 {
     bool over = item >= pf_series_run_of(rows->list, series).end;
@@ -119,7 +119,7 @@ static void continue_at(const struct pf_cursor *cursor, struct rows *rows, uint3
                                                     : item * rows->per_item;
 }
 
-/* Continues after an unwanted item; unwanted points of the series are skipped. Returns 0, or -1 with *error filled. */
+/* Continues at the first item after an unwanted item that may be wanted. Returns 0, or -1 with *error filled. */
 static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
 {
@@ -135,13 +135,13 @@ static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const st
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * Fills a row of values. Stored statistics have no repetition for the first measurement of a point; further ones count
- * from 1.
+ * Fills a row of values. The column repetition of a stored statistic is empty for the first measurement of a point, and
+ * counts further ones from 1.
  */
 static int value_row(const struct rows *rows, const union item *item, unsigned figure, struct pf_cell *cells)
 {
     const struct pf_series *series = &rows->study->series[item->at.series];
-    /* The location of a value, or the set of known statistics. */
+    /* The number of the location of a value, or the set of known statistics. */
     uint32_t above = item->at.flags / PF_FLAGS_ABOVE, repetition = item->at.repetition;
     bool figures = rows->study->statistics_only;
     if (figures &&
@@ -177,8 +177,8 @@ void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *stat
 }
 
 /*
- * Summarizes the measurement that begins at *item, and moves *item to the next one. Returns 0, or -1 with *error
- * filled.
+ * Computes the statistics of the measurement that begins at *item (pooled: of all measurements of the series and point),
+ * and moves *item to the next one. Returns 0, or -1 with *error filled.
  */
 static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_statistics *statistics,
                   struct pf_error *error)
@@ -211,7 +211,7 @@ static int statistics_item_row(const struct pf_cursor *cursor, struct rows *rows
         return 0;
     cells += 1 + rows->parameters;
     cells[0] = pf_int(series->context);
-    /* The metric's name if it is not a metric of the profile itself (NAME.mean is). */
+    /* If the file has only statistics, the profile has metrics NAME.mean etc. but no metric NAME, so this is a text. */
     cells[1] = study->statistics_only ? pf_string(pf_study_metric_name(study, series->metric))
                                       : pf_int(series->metric);
     if (rows->list == &study->figures) {

@@ -15,9 +15,9 @@
 #include "formats/probe.h"
 
 /*
- * Driver for experiments saved by Extra-P (*.extra-p): a ZIP archive with experiment.json (parameters, statistics of
- * each measurement, fitted models) and, optionally, chunks of values. experiment.json is inflated and read once from
- * start to end, except that models in front of the parameters are read afterwards.
+ * Driver for experiments saved by Extra-P (*.extra-p). An experiment is a ZIP archive with experiment.json (parameters,
+ * statistics of each measurement, fitted models) and, optionally, chunks of values. experiment.json is inflated, and read
+ * once from start to end. Only models that come before the parameters are read afterwards.
  */
 #define EXPERIMENT "experiment.json"
 
@@ -28,16 +28,16 @@
 #define WHOLE (PF_STUDY_HEAD / 8)
 
 enum {
-    MODELERS_MAX = 1000,      /* limit of modelers per file */
-    MODEL_MAX = 256 * 1024,   /* limit of the JSON of one model, in bytes */
-    MEMBERS_MAX = 200 * 1000, /* limit of archive members examined; an archive has two per GB of values */
+    MODELERS_MAX = 1000,      /* maximum number of modelers of a file */
+    MODEL_MAX = 256 * 1024,   /* maximum bytes of the JSON text of a model */
+    MEMBERS_MAX = 200 * 1000, /* maximum number of members that are examined; an archive has two per GB of values */
 };
 
 /* Members of a measurement: {coordinate, median, mean, ..., values: [chunk, index]}. */
 struct measurement {
     struct pf_json_point point;
     struct pf_json_amount figures[PF_STATISTICS], repetitions;
-    struct pf_json_point values; /* chunk, index */
+    struct pf_json_point values; /* the pair [chunk, index], read like a point */
 };
 
 struct saved {
@@ -52,9 +52,9 @@ struct saved {
     struct measurement measurement; /* the measurement being read */
     struct pf_formula formula;
     uint32_t modeler;           /* name of the current modeler, or PF_NO_STRING */
-    struct pf_ids known;        /* models of the current modeler, by call path and metric */
+    struct pf_ids known;        /* call path and metric -> model of the current modeler */
     unsigned modelers;          /* number of modelers seen */
-    struct pf_json_place later; /* the modelers, if they come before the parameters */
+    struct pf_json_place later; /* place of the modelers if they come before the parameters */
 };
 
 /* ---- the archive -------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void open_experiment(struct saved *saved)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* Adds the values that a measurement refers to. Returns their number of rows; UINT64_MAX if they cannot be read. */
+/* Adds the values that a measurement refers to. Returns the number of their rows; UINT64_MAX: they cannot be read. */
 static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
     const struct pf_point *at = &saved->measurement.values.of;
@@ -124,7 +124,7 @@ static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token
     return what ? UINT64_MAX : rows;
 }
 
-/* The number of repetitions defaults to the number of rows of values. */
+/* Adds a measurement. If it does not declare its number of repetitions, that is the number of rows of its values. */
 static void add_saved_measurement(struct saved *saved, const struct pf_json_token *start)
 {
     struct pf_study *study = saved->reader.study;
@@ -169,7 +169,7 @@ static const struct pf_json_member measurement_members[] = {
     PF_MEMBERS_END,
 };
 
-/* An incomplete measurement is dropped. */
+/* Reads a measurement. Drops it if it is cut off or has no coordinate. */
 static int take_saved_measurement(const struct pf_json_walk *walk)
 {
     struct saved *saved = walk->into;
@@ -190,7 +190,7 @@ static int take_saved_measurements(const struct pf_json_walk *walk)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* A second model of the same call path and metric replaces the first, as in Python. */
+/* Adds a model. It replaces an earlier model of the same modeler, call path and metric, as in Python. */
 static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
@@ -334,15 +334,15 @@ static void read_saved(struct pf_study *study)
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 enum {
-    BEGINNING_MAX = 256, /* bytes of a member that are searched for Extra-P's name */
-    DIRECTORY_MAX = 4096 /* limit of directory entries examined; an archive has two per GB of values */
+    BEGINNING_MAX = 256, /* maximum bytes of a member that are searched for Extra-P's name */
+    DIRECTORY_MAX = 4096 /* maximum number of directory entries that are examined */
 };
 
-/* An archive member that identifies the format. */
+/* A member that identifies the format: experiment.json or saved values. */
 struct sign {
-    bool found, experiment; /* experiment: the member is experiment.json, else saved values */
-    unsigned examined;
-    uint64_t header;
+    bool found, experiment; /* experiment: the member is experiment.json */
+    unsigned examined;      /* number of directory entries examined */
+    uint64_t header;        /* offset of the member's local header */
 };
 
 static bool is_named(const struct pf_zip_entry *entry, const char *name)
@@ -394,7 +394,7 @@ static int visit_beginning(void *arg, const struct pf_zip_entry *entry)
     return 0;
 }
 
-/* Extra-P writes its name at the beginning of experiment.json and of saved values. */
+/* Returns true if a member begins with Extra-P's name, as experiment.json and saved values do if Extra-P wrote them. */
 static bool begins_as_written(struct pf_probe *probe, uint64_t header)
 {
     struct beginning beginning = {.probe = probe};
@@ -405,8 +405,8 @@ static bool begins_as_written(struct pf_probe *probe, uint64_t header)
 }
 
 /*
- * Many formats are ZIP archives; this one has a member experiment.json at the top level. Other programs write files of
- * this name too, so an archive named .zip is accepted only if experiment.json begins the way Extra-P writes it.
+ * Many formats are ZIP archives. This one has a member experiment.json at the top level. Other programs write members of
+ * this name too, so an archive called .zip is accepted only if experiment.json begins as Extra-P writes it.
  */
 static void saved_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {

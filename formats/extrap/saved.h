@@ -7,9 +7,9 @@
 /* ---- the archive (zip.c) ------------------------------------------------------------------------ */
 
 /*
- * Members of a study's ZIP archive. libarchive finds them by the central directory at the end, or, if the archive is
- * truncated, by their local headers. The members' bytes are read and inflated here, so that data in front of damage is
- * kept. Sizes declared by the archive are never trusted beyond its actual bytes.
+ * A member of a study's ZIP archive. libarchive finds the members by the central directory at the end or, if the archive is
+ * truncated, by their local headers. zip.c reads and inflates the members' bytes itself, so that the data before damage are
+ * kept. It does not trust sizes that the archive declares.
  */
 struct pf_zip_member {
     uint64_t start; /* offset of the member's bytes in the archive */
@@ -19,15 +19,15 @@ struct pf_zip_member {
 };
 
 /*
- * Limit of the unpacked size of all members together: PF_ZIP_FREE bytes plus PF_ZIP_RATIO times the archive's size.
- * JSON compresses about 10:1, columns of equal numbers 100:1; deflate allows up to 1000:1.
+ * The unpacked size of all members together is limited to PF_ZIP_FREE bytes plus PF_ZIP_RATIO times the archive's size. JSON
+ * compresses about 10:1, and columns of equal numbers 100:1. Deflate allows 1000:1.
  */
 #define PF_ZIP_FREE  ((uint64_t)64 << 20)
 #define PF_ZIP_RATIO 200
 
 /*
- * Calls `visit` for each member until `visit` returns false. Returns true if no member was found by the central directory:
- * the archive is cut off, and the members come from the local headers.
+ * Calls `visit` for each member until `visit` returns false. Returns true if the archive is truncated: no member was found
+ * by the central directory, so the members come from the local headers.
  */
 typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg);
@@ -41,9 +41,9 @@ struct pf_zip_file {
 };
 
 /*
- * Opens a readable member; a deflated one is unpacked, up to `most` bytes. The member's size is deducted from *left, the
- * budget of all members together: stored ones count too, because they may overlap. The caller closes the file, also if
- * the run fails.
+ * Opens a readable member. Unpacks a deflated member, up to `most` bytes. Deducts the member's size from *left, the budget
+ * of all members together. Stored members count too, because they may overlap. The caller closes the file, also if the run
+ * fails.
  */
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
                  uint64_t most, uint64_t *left);
@@ -55,23 +55,24 @@ size_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, ui
 /* ---- values (saved_values.c) -------------------------------------------------------------------- */
 
 /*
- * The values saved with an experiment, in chunks. A chunk is an index of offsets (values/N.indx) and a sequence of
- * NumPy arrays (values/N.vals). *left is the remaining budget of bytes to unpack (borrowed). The run owns the values.
+ * The values saved with an experiment, in chunks. A chunk is an index of offsets (values/N.indx) and a sequence of NumPy
+ * arrays (values/N.vals).
  */
 struct pf_saved_values;
+/* Creates an empty set of chunks, owned by the run. left: the remaining budget of bytes to unpack (borrowed). */
 struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left);
 
-/* Records a member of the archive if it belongs to a chunk; others are ignored. */
+/* Records a member of the archive if it belongs to a chunk. Ignores other members. */
 void pf_saved_values_member(struct pf_saved_values *values, const char *name,
                             const struct pf_zip_member *member);
 
 /*
- * Adds array `index` of a chunk to the measurement begun by pf_study_begin. Sets *repetitions to the array's number of
- * rows. Returns NULL, or a message if the array cannot be read.
+ * Adds the numbers of array `index` of a chunk to the measurement that pf_study_begin has begun. Sets *repetitions to the
+ * array's number of rows. Returns NULL, or a message if the array cannot be read.
  *
- * Extra-P writes one array per measurement, chunk by chunk, so only one chunk is kept open; returning to an earlier
- * chunk unpacks it again. Once the arrays added from a chunk exceed its size, further ones are refused: this bounds
- * references to the same array.
+ * Extra-P writes one array per measurement, chunk by chunk. So only one chunk is open at a time, and returning to an earlier
+ * chunk unpacks it again. The arrays added from a chunk may together not exceed the chunk's size. This bounds the work if
+ * many measurements refer to one array.
  */
 const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk, int64_t index,
                                 uint64_t *repetitions);

@@ -10,7 +10,7 @@
 /* Size of a read, in bytes. */
 enum { BLOCK = 8192 };
 
-/* Limit of chunks. Extra-P puts 1 GB of values into each. */
+/* Maximum number of chunks. Extra-P puts 1 GB of values into each chunk. */
 enum { CHUNKS_MAX = 65536 };
 
 /* Magic numbers, 16 bytes each, at the start of an index and of a values file. */
@@ -30,9 +30,9 @@ struct chunk {
 struct pf_saved_values {
     struct pf_study *study;
     uint64_t *unpack_left;
-    struct chunk *open; /* or NULL; files[] are its parts */
-    struct pf_zip_file files[PARTS];
-    struct pf_ids numbers; /* chunk number -> index in chunks[] */
+    struct chunk *open;              /* the open chunk, or NULL */
+    struct pf_zip_file files[PARTS]; /* the parts of the open chunk */
+    struct pf_ids numbers;           /* number of a chunk -> index in chunks[] */
     PF_LIST(struct chunk) chunks;
 };
 
@@ -60,7 +60,7 @@ struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *le
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Returns the chunk of this number, added if new. Adding moves chunks[], so no chunk may be open. */
+/* Finds or adds the chunk with this number. No chunk may be open, since adding moves chunks[]. */
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
     struct pf_run *run = values->study->run;
@@ -73,7 +73,7 @@ static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
     return chunk;
 }
 
-/* The first of two members with one name wins. */
+/* If two members have the same name, the first wins. */
 void pf_saved_values_member(struct pf_saved_values *values, const char *name,
                             const struct pf_zip_member *member)
 {
@@ -92,7 +92,7 @@ void pf_saved_values_member(struct pf_saved_values *values, const char *name,
     chunk->members[part] = *member;
 }
 
-/* Opens a chunk in place of the current one. Returns false if it cannot be read. */
+/* Opens a chunk, and closes the one that was open. Returns false if it cannot be read. */
 static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 {
     bool good = chunk->present[OFFSETS] && chunk->present[ARRAYS];
@@ -117,11 +117,11 @@ static bool read_chunk_part(const struct pf_zip_file *file, void *buffer, size_t
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
 
-/* Header of a NumPy array. */
+/* The header of a NumPy array. */
 struct array {
-    uint64_t data; /* offset of the numbers */
-    uint64_t rows, count;
-    bool integer; /* signed 64-bit integers, else doubles; both little endian */
+    uint64_t data;        /* offset of the numbers */
+    uint64_t rows, count; /* number of rows, and of all numbers */
+    bool integer;         /* the numbers are signed 64-bit integers, otherwise doubles; both are little-endian */
 };
 
 /* Parses a shape: "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */
@@ -195,7 +195,7 @@ static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, c
     return true;
 }
 
-/* Finds the offset of array `index` in the chunk's index. Returns NULL, or a message. */
+/* Sets *offset to that of array `index` of the open chunk. Returns NULL, or a message if the index lacks it. */
 static const char *find_array(const struct pf_saved_values *values, int64_t index, uint64_t *offset)
 {
     unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];

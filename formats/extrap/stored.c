@@ -7,7 +7,7 @@
 void pf_study_made(struct pf_study_reading *reading, struct pf_study *study)
 {
     if (reading->head)
-        pf_notes_free(&study->run->notes); /* reading all of the file finds the same problems */
+        pf_notes_free(&study->run->notes); /* reading the whole file later finds the same problems */
     else
         pf_study_prepare(study);
     reading->study = pf_disown(study->run, study);
@@ -55,8 +55,8 @@ static void read_study(struct pf_run *run, void *arg)
 }
 
 /*
- * Small files are read completely; of a large file, only the head, which names the tables' columns if the parameters
- * come first.
+ * Reads a small file completely, and only the head of a large one. If the parameters come first in the file, the head is
+ * enough to name the columns of the tables.
  */
 int pf_study_open(struct pf_model *model, struct pf_error *error)
 {

@@ -7,20 +7,20 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * Base of the drivers of studies. A driver supplies a function that reads its file into a study; stages, tables and
- * cursors are implemented here. Folders of points build on it (points.h).
+ * Base of the drivers of studies. A driver supplies a function that reads its file into a study. Stages, tables and cursors
+ * are implemented here. Drivers for folders of points build on this too (points.h).
  *
- * Tables (values and statistics have one column per parameter after the point, filled by the core):
+ * Tables (PARAMETERS: one column per parameter, filled by the core):
  *
  *   values      point,PARAMETERS,repetition,context,metric,value,name
  *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
- *   scaling     context,POINTS,name: for one metric, the mean at each point
- *   scaling_total  the same with the sum over a measurement's threads, if the study has threads
+ *   scaling     context,POINTS,name: for one metric, the mean at each point (POINTS: one column per point)
+ *   scaling_total  as scaling, but with sums over a measurement's threads; only if the study has threads
  *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *
- * Two more tables are internal. cells has one row per (point, context, metric), pooled over all measurements;
- * aggregates are computed from it. If the file has statistics only, cells equals values. totals is like cells, with
- * sums over threads in place of means.
+ * Two more tables are internal. `cells` has one row per point, context and metric, from all their measurements. Aggregates
+ * are computed from it. If the file has only statistics, `cells` equals `values`. `totals` is like `cells`, with sums over
+ * threads instead of means.
  */
 enum {
     PF_VALUES_TABLE,
@@ -36,16 +36,16 @@ enum {
 /* State of a profile that is a study. */
 struct pf_study_profile {
     struct pf_study *study; /* NULL before the pass */
-    struct pf_study *head;  /* the parameters, if they are known before the pass; else NULL */
+    struct pf_study *head;  /* a study of only the head of the file, which has the parameters; NULL: none */
     unsigned parameters;
-    bool threads; /* a measurement has one value per thread, shown in the table values */
+    bool threads; /* a measurement has one value per thread; the table values shows the thread */
     struct pf_column values[PF_PARAMETERS_MAX + 7];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
     struct pf_column models[10];
     struct pf_table tables[PF_STUDY_TABLES];
 };
 
-/* Returns the table that a cursor walks, as a constant of the enum above. */
+/* Returns the constant of the above enum for the table that a cursor walks. */
 static inline int pf_study_table_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
@@ -54,10 +54,10 @@ static inline int pf_study_table_of(const struct pf_cursor *cursor)
 
 /* The .kit of a driver. */
 struct pf_study_format {
-    /* Reads study->input into `study`, which is empty. Damage is noted; any other error ends the run. */
+    /* Reads study->input into `study`, which is empty. Notes damage. Any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
-        whole; /* opening reads all of a file of at most this size, in bytes, and about PF_STUDY_HEAD bytes of a larger one */
+        whole; /* maximum size in bytes of a file that opening reads completely; it reads about PF_STUDY_HEAD bytes of others */
     bool models; /* the profile has a table of models */
 };
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
@@ -68,34 +68,28 @@ int pf_study_load(struct pf_model *model, enum pf_stage stage, struct pf_error *
 void pf_study_close(struct pf_model *model);
 #define PF_STUDY_OPERATIONS .open = pf_study_open, .load = pf_study_load, .close = pf_study_close
 
-/*
- * Declares the tables of a profile with points, without columns yet. model->state must be zeroed, except for
- * `threads`.
- */
+/* Declares the tables of a profile with points, without their columns. model->state must be zeroed, except for `threads`. */
 void pf_study_declare(struct pf_model *model, bool models);
 
 /* A study to be read in a run. */
 struct pf_study_reading {
     void (*read)(struct pf_run *run,
                  void *reading); /* makes `study` by pf_study_new and hands it to pf_study_made */
-    bool head;                   /* the study is a head: only its parameters are needed */
-    struct pf_input *input;      /* for `read` */
-    struct pf_study *study;
+    bool head;                   /* the study is to be kept as the head: only its parameters are needed */
+    struct pf_input *input;      /* the input that `read` reads; NULL: it uses other sources */
+    struct pf_study *study;      /* the study that was made */
 };
 
-/*
- * Runs reading->read, then publishes its study in the profile, or keeps it as the head, and sets the tables' columns.
- * Returns 0, or -1 with *error filled and no new study kept.
- */
+/* Runs reading->read, then pf_study_adopt for the study that it made. Returns 0, or -1 with *error filled and no new study. */
 int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error);
 
-/* Hands a finished study over from the run. */
+/* Takes ownership of a finished study from the run, and stores it in reading->study. */
 void pf_study_made(struct pf_study_reading *reading, struct pf_study *study);
 
 /* Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile owns the study. */
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 
-/* Fills the cells of a statistics row from `repetitions` on. `cells` begins at the context's cell. */
+/* Fills the cells of a row of statistics from the column repetitions on. cells: starts at the column context. */
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);
 
 /* Cursor operations of values, statistics, cells and totals (rows.c). */

@@ -8,7 +8,7 @@
 /* Interval of progress reports, in bytes. */
 #define STEP ((uint64_t)1 << 20)
 
-/* The only kind of context; the format does not name the inner parts of a path. */
+/* The only kind of context. The formats do not distinguish the parts of a path. */
 static const char *const kinds[] = {"callpath", NULL};
 
 struct pf_study *pf_study_new(struct pf_run *run, struct pf_input *input, uint64_t end)
@@ -69,7 +69,7 @@ void pf_study_step(struct pf_study *study, uint64_t at)
 
 /* ---- notes -------------------------------------------------------------------------------------- */
 
-/* Returns true if *error means a damaged file, false if it means a failure of memory or of a read. */
+/* Returns true if *error means that the file is damaged, not that memory or a read failed. */
 static bool is_study_damage(const struct pf_error *error)
 {
     return error->code == EBADMSG || error->code == ENODATA || error->code == E2BIG;
@@ -157,7 +157,7 @@ uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *
     }
 }
 
-/* A single pass suffices, because parents precede their children. */
+/* One loop is enough, because parents precede their children. */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
 {
     uint32_t *contexts = PF_OWN(study->run, malloc(((size_t)tree->count + 1) * sizeof *contexts), free);
@@ -180,8 +180,8 @@ void pf_point_add(struct pf_point *point, const double *coordinate)
 }
 
 /*
- * A point is interned by the bytes of its coordinates. Zeros and NaNs are normalized first, so that equal coordinates
- * have equal bits. The key of a broken point has its number appended, which makes it unique.
+ * A point is interned by the bytes of its coordinates. Zeros and NaNs are normalised first, so that equal coordinates have
+ * equal bytes. The number of a broken point is appended to its bytes, which makes them unique.
  */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point)
 {

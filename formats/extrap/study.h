@@ -16,15 +16,15 @@
 #include "formats/runtime/run.h"
 
 /*
- * The common model of all Extra-P formats: a study measures a program at several points of a parameter space. Points,
- * call paths, metrics and series (the measurements of one call path and metric) are deduplicated lists in order of
- * first appearance. A reader adds the data of its file in a run (runtime/run.h); then the study is finished, and
- * published as the profile's model. Not thread-safe.
+ * The common model of all Extra-P formats. A study measures a program at several points of a parameter space. A series is
+ * the measurements of one call path and metric. Points, call paths, metrics and series are lists without duplicates, in
+ * order of first appearance. A reader adds the data of its file in a run (runtime/run.h). Then the study is finished, and
+ * published as the profile's model. One thread at a time uses a study.
  */
 
 /*
- * Extra-P supports four parameters. The cap keeps a short line of a file from producing wide rows for each of a million
- * points. It also limits the coordinates of one point.
+ * Maximum number of parameters, and of coordinates of a point. Extra-P supports four parameters. Without a limit, a short
+ * line of a file could make the rows of a million points wide.
  */
 #define PF_PARAMETERS_MAX 16
 
@@ -37,16 +37,16 @@ enum pf_statistic { PF_MEAN, PF_MEDIAN, PF_MINIMUM, PF_MAXIMUM, PF_DEVIATION, PF
 
 struct pf_series {
     uint32_t context, metric;
-    uint64_t line; /* of its first appearance; 0 and -1 if not known */
-    int64_t offset;
-    uint32_t next; /* next series of the same context, or PF_NO_SERIES; set by pf_study_finish */
-    bool dropped;  /* replaced by a later series */
+    uint64_t line;  /* line of its first appearance; 0: unknown */
+    int64_t offset; /* file offset of its first appearance; -1: unknown */
+    uint32_t next;  /* next series of the same context, or PF_NO_SERIES; set by pf_study_finish */
+    bool dropped;   /* a later series has replaced it */
 };
 
 /*
- * Measured data is held in two lists that spill to disk: the values, and the statistics that a file has instead of or
- * in addition to values. pf_study_finish sorts both by series and point; items of one series and point stay in file
- * order.
+ * The place of an item of measured data. Items are in two lists that spill to disk: the values, and the statistics that a
+ * file has instead of or in addition to values. pf_study_finish sorts both lists by series and point. Items of one series
+ * and point stay in file order.
  */
 struct pf_place {
     uint32_t series, point;
@@ -54,9 +54,12 @@ struct pf_place {
     uint32_t flags;
 };
 
-/* Flags of a place. The bits above PF_STARTS hold a value's location, or the set of known statistics, mean first. */
+/*
+ * Flags of a place. The bits above PF_STARTS hold the number of the location that a value belongs to or, for statistics,
+ * which of them are known (enum pf_statistic, lowest bit first).
+ */
 enum {
-    PF_STARTS = 1,      /* starts a measurement; else the item continues the previous one */
+    PF_STARTS = 1,      /* the item starts a measurement; otherwise it continues the previous one */
     PF_FLAGS_ABOVE = 2, /* unit of the bits above PF_STARTS */
     PF_ALL_FIGURES = PF_STARTS | PF_FLAGS_ABOVE * ((1 << PF_STATISTICS) - 1)
 };
@@ -72,19 +75,19 @@ struct pf_figures {
     double of[PF_STATISTICS];
 };
 
-/* A list of values or of figures. */
+/* A list of struct pf_value or of struct pf_figures. */
 struct pf_list {
     struct pf_store *store;
     size_t item; /* size of an item, in bytes */
     uint64_t count;
     struct pf_series_run {
-        uint64_t start, end; /* items of a series: start <= i < end */
-        uint64_t points;     /* number of distinct points */
-        uint64_t doubled;    /* number of measurements beyond the first of a point */
-    } * runs;                /* indexed by series, below n_runs */
+        uint64_t start, end; /* range of the items of a series */
+        uint64_t points;     /* number of points that have items */
+        uint64_t doubled;    /* number of measurements beyond the first one of their point */
+    } * runs;                /* by series; series from n_runs on have no items */
     size_t n_runs;
-    struct pf_place last; /* of the last item */
-    bool unsorted;
+    struct pf_place last; /* place of the last item */
+    bool unsorted;        /* items were not added by ascending series and point */
 };
 
 /* Measures of how well a model fits. */
@@ -130,13 +133,13 @@ static const struct pf_note_kind PF_INCOMPLETE_SERIES = {"warning", "incomplete-
 
 struct pf_study {
     char version[32]; /* of the format; shown in info.txt */
-    char scaling[32]; /* how Extra-P reduced the values of many locations to one; empty: not declared */
+    char scaling[32]; /* name of the way Extra-P reduced the values of many locations to one; empty: not declared */
 
-    struct pf_strings *parameters, *metrics; /* string i is the name of number i, with its NUL */
-    struct pf_strings *units;                /* with their NULs */
-    uint32_t *unit_of; /* metric -> index in `units` plus 1, or 0; for metrics below n_unit_of */
+    struct pf_strings *parameters, *metrics; /* string i is the name of parameter or metric i, with its NUL */
+    struct pf_strings *units;                /* units with their NULs */
+    uint32_t *unit_of; /* by metric, if below n_unit_of: index in `units` plus 1; 0: no unit */
     size_t n_unit_of;
-    struct pf_strings *points; /* string i is the key of point i, see pf_study_point */
+    struct pf_strings *points; /* string i holds the coordinates of point i, see pf_study_point */
     struct pf_tree *contexts;
     bool published; /* the profile owns `contexts`, `items` and `fields` */
 
@@ -152,14 +155,14 @@ struct pf_study {
 
     /* Set by pf_study_finish: */
     struct pf_firsts {
-        uint32_t series, model; /* the first of each context */
-    } * firsts;
+        uint32_t series, model; /* its first series, or PF_NO_SERIES; its first model, or PF_NO_MODEL */
+    } * firsts; /* by context */
     /*
      * The file has statistics and no values: each metric NAME is published as NAME.mean, NAME.median, NAME.min,
      * NAME.max and NAME.std (PF_STATISTICS metrics, in this order).
      */
     bool statistics_only;
-    struct pf_rows *items, *fields; /* of the points */
+    struct pf_rows *items, *fields; /* the points as partitions (struct pf_partitions) */
     struct pf_metric *metric_list;
     struct pf_strings *metric_names, *point_names; /* with their NULs */
     struct pf_column *field_columns;
@@ -169,7 +172,7 @@ struct pf_study {
     struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
-    uint64_t next_step, steps; /* offset of the next progress report; interval in bytes */
+    uint64_t next_step, steps; /* for progress reports: where the next one is due, and the total, in bytes or items */
     struct pf_place next;      /* place of the next value */
 };
 
@@ -180,12 +183,12 @@ struct pf_study {
 struct pf_study *pf_study_new(struct pf_run *run, struct pf_input *input, uint64_t end);
 void pf_study_free(struct pf_study *study);
 
-/* Reports that the pass has reached this offset. */
+/* Reports the progress of the pass: it has reached this offset. */
 void pf_study_step(struct pf_study *study, uint64_t at);
 
 /*
- * Handles a reader's error, *run->error: damage of the file is noted as the reason why reading ended; any other error
- * ends the run.
+ * Handles the error *run->error of a reader. If it means damage of the file, notes it as the reason why reading ended. Any
+ * other error ends the run.
  */
 void pf_study_damage(struct pf_study *study);
 
@@ -208,7 +211,7 @@ static inline size_t pf_study_points(const struct pf_study *study)
     return pf_strings_count(study->points);
 }
 
-/* Return the name of a parameter or metric, terminated; a NUL in the file ends the name. */
+/* Return the name of a parameter or metric, NUL-terminated. A NUL in the file ends a name. */
 static inline const char *pf_study_parameter_name(const struct pf_study *study, unsigned parameter)
 {
     return pf_interned(study->parameters, parameter).text;
@@ -222,66 +225,73 @@ static inline const char *pf_study_metric_name(const struct pf_study *study, uin
 /* Returns the number of the parameter with this name, or -1. The search starts at `first` and wraps around. */
 int pf_study_parameter_named(const struct pf_study *study, const char *name, size_t size, unsigned first);
 
-/* Returns the number of a parameter, added if new; -1 if there are PF_PARAMETERS_MAX others (noted). */
+/* Finds or adds a parameter, and returns its number; -1 with a note if there are PF_PARAMETERS_MAX others. */
 int pf_study_parameter(struct pf_study *study, const char *name, size_t size, uint64_t line, int64_t offset);
 
-/* pf_study_metric returns the number of a metric, added if new. pf_study_unit sets a metric's unit. */
+/* Finds or adds a metric, and returns its number. */
 uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
+/* Sets the unit of a metric. */
 void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, size_t size);
 
 /*
- * Returns the context of a call path below `parent` (PF_NO_CONTEXT: at the top), added if new. Parts of the path are
- * separated by "->".
+ * Finds or adds the contexts of a call path below `parent` (PF_NO_CONTEXT: at the top), and returns the last one. Parts of
+ * the path are separated by "->".
  */
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 
-/* Maps the contexts of another tree to contexts of the study, which are added by name if new. The run owns the result. */
+/*
+ * Finds or adds the contexts of another tree in the study, by name. Returns the context of the study for each context of
+ * the tree, in an array that the run owns.
+ */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree);
 
 struct pf_point {
     double coordinates[PF_PARAMETERS_MAX];
-    unsigned count; /* coordinates beyond PF_PARAMETERS_MAX are counted but not kept */
-    bool broken;    /* a coordinate was not a number, and is NaN */
+    unsigned count; /* includes coordinates beyond PF_PARAMETERS_MAX, which are not kept */
+    bool broken;    /* a coordinate was missing or not a number, and is NaN */
 };
 
-/* Adds a coordinate; NULL: not a number. */
+/* Adds a coordinate. NULL: it is missing or not a number, and the point becomes broken. */
 void pf_point_add(struct pf_point *point, const double *coordinate);
 
-/* Returns the number of a point, added if new. 0 equals -0, and NaN equals NaN; a broken point equals no other. */
+/*
+ * Finds or adds a point, and returns its number. Points are equal if their coordinates are; 0 equals -0, and NaN equals
+ * NaN. A broken point equals no other.
+ */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
-/* Like pf_study_point, but notes a point whose number of coordinates differs from that of the parameters. */
+/* Like pf_study_point. Notes a point that has not as many coordinates as there are parameters. */
 uint32_t pf_study_point_at(struct pf_study *study, const struct pf_point *point, uint64_t line,
                            int64_t offset);
 
+/* Returns the point with this number. */
 struct pf_point pf_study_point_of(const struct pf_study *study, uint32_t number);
 
 /* ---- measurements (measured.c) ------------------------------------------------------------------ */
 
 /*
- * Returns the series of a (context, metric), added if new. line, offset: of its first appearance. replaces: the
- * definition replaces an earlier one (a repeated member in JSON); the earlier series is dropped.
+ * Finds or adds the series of a context and metric, and returns its number. line and offset: where it appears. replaces: a
+ * new series is added in any case, and an earlier one is dropped, with a note (for a repeated member in JSON).
  */
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool replaces,
                          uint64_t line, int64_t offset);
 
 /*
- * Sets the series and point of the values to add next; the first value is that of location 0. starts: the values start
- * a measurement, else they are further repetitions of the current one.
+ * Sets the series and point of the values to add next. starts: these values start a measurement; otherwise they are
+ * further repetitions of the current one.
  */
 void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts);
+/* Adds a value. The first value after pf_study_begin belongs to location 0, the next to location 1, and so on. */
 void pf_study_add(struct pf_study *study, double value);
 
-/*
- * Adds the statistics of a measurement. The caller sets at.series, at.point and at.flags (which statistics are known).
- */
+/* Adds the statistics of a measurement. The caller sets at.series, at.point and at.flags. */
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
 /* Adds a copy of a model, or replaces model number `at` by it if `at` is not PF_NO_MODEL. Sets the copy's `function`. */
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size);
 
-/* Sorts the lists, indexes series and contexts, and notes missing and repeated points. */
+/* Sorts the lists, links the series and models of each context, and notes missing and repeated points. */
 void pf_study_finish(struct pf_study *study);
 
 /* Returns the first series of a context, or PF_NO_SERIES. The study must be finished. */
@@ -294,19 +304,19 @@ static inline uint32_t pf_study_first_series(const struct pf_study *study, int64
 struct pf_list pf_list_new(struct pf_run *run, size_t item);
 void pf_list_free(struct pf_list *list);
 
-/* Returns the run of a series in a list; zeroed if the series has no items. */
+/* Returns the range of a series' items in a list; zeroed if the series has no items. */
 static inline struct pf_series_run pf_series_run_of(const struct pf_list *list, uint32_t series)
 {
     return series < list->n_runs ? list->runs[series] : (struct pf_series_run){0};
 }
 
-/* Copies item `number` through a window on the list's store. Returns 0, or -1 with *error filled. */
+/* Copies item `number` to *item. window: on the list's store. Returns 0, or -1 with *error filled. */
 int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uint64_t number, void *item,
                  struct pf_error *error);
 
 /* ---- the profile's model (publish.c) ------------------------------------------------------------ */
 
-/* Makes the rows, metrics and columns of a finished study. */
+/* Makes the rows, metrics and columns of a finished study, which pf_study_publish needs. */
 void pf_study_prepare(struct pf_study *study);
 
 /* Publishes the points, call paths and metrics of a prepared study in the profile. The study must outlive the profile. */

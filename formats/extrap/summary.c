@@ -17,7 +17,7 @@ void pf_summary_free(struct pf_summary *summary)
     free(summary->held);
 }
 
-/* Welford's algorithm: one pass, and no subtraction of large squares. */
+/* Adds a value to the sum of squared differences by Welford's algorithm, which does not subtract large squares. */
 static void add_to_squares(struct pf_summary *summary, double value)
 {
     double before = value - summary->running;
@@ -51,7 +51,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds the compensation of the rounding errors (not to infinities and NaN). */
+/* Adds the compensation for rounding errors, unless the sum is infinite or NaN. */
 double pf_summary_sum(const struct pf_summary *summary)
 {
     return isfinite(summary->total.real) ? summary->total.real + summary->total.rest : summary->total.real;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of a study's tables, and the tables that are not lists of items: scaling and models. */
+/* Columns of a study's tables, and cursors of the tables scaling, scaling_total and models. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,7 @@ static const struct pf_study *model_study(const struct pf_cursor *cursor)
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
 
-/*
- * scaling shows the cells of each series side by side, one column per point; scaling_total does the same with totals.
- */
+/* Returns the table whose rows become columns: a row of scaling has the cells of one series, a row of scaling_total its totals. */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
@@ -78,7 +76,7 @@ static uint64_t model_after(const struct pf_cursor *cursor, const void *own, uin
     return cursor->only.context < 0 ? number + 1 : model_number_of(model_study(cursor)->models[number].next);
 }
 
-/* A metric restricts the rows only if the models' metrics are metrics of the profile. */
+/* The restriction to a metric applies only if the models' metrics are metrics of the profile. */
 static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {
@@ -117,7 +115,7 @@ static const struct pf_column model_columns[] = {
     {"rRSS", PF_PLAIN, 0},     {"SMAPE", PF_PLAIN, 0},       {"AR2", PF_PLAIN, 0},     {"RE", PF_PLAIN, 0},
     {"function", PF_PLAIN, 0}, {"name", PF_CONTEXT_NAME, 0},
 };
-/* Column indexes in these lists. */
+/* Indexes of columns in value_columns, statistics_columns (2) and model_columns. */
 enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -135,7 +133,7 @@ void pf_study_declare(struct pf_model *model, bool with_models)
                                 [PF_TOTALS_TABLE] = {"totals", &pf_study_rows.ops}};
     struct pf_study_profile *stored = model->state;
     struct pf_table *tables = stored->tables;
-    /* Seeking skips other points without reading their numbers. */
+    /* A cursor that is restricted to a point finds its items by binary search. */
     for (int i = 0; i < PF_STUDY_TABLES; i++)
         tables[i] = (struct pf_table){.name = kinds[i].name,
                                       .ops = kinds[i].ops,
@@ -153,7 +151,7 @@ void pf_study_declare(struct pf_model *model, bool with_models)
     model->cells = &tables[PF_CELLS_TABLE];
 }
 
-/* Fills in the columns point and PARAMETERS, then `rest`. Returns the number of columns. */
+/* Fills `columns` with the column point, one column per parameter, and `rest`. Returns the number of columns. */
 static size_t columns_from(struct pf_column *columns, const struct pf_study *study,
                            const struct pf_column *rest, size_t n_rest)
 {
@@ -171,7 +169,7 @@ static void set_columns(struct pf_table *table, const struct pf_column *columns,
     table->n_columns = n;
 }
 
-/* Sets the tables' columns. Called for the head of a file and again for the whole file, which may have more parameters. */
+/* Sets the tables' columns. It is called for the head of a file, and again for the whole file, which may have more parameters. */
 static void make_columns(struct pf_model *model, const struct pf_study *study)
 {
     static const struct pf_column no_points[] = {{"context", PF_CONTEXT, 0}, {"name", PF_CONTEXT_NAME, 0}};

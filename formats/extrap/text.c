@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader of Extra-P text files. A line is a keyword, blanks (spaces or tabs) and arguments. METRIC and REGION lines set
- * the series of the DATA lines that follow; DATA line i belongs to point i.
+ * Reader of Extra-P text files. A line consists of a keyword, blanks (spaces or tabs) and arguments. METRIC and REGION lines
+ * determine the series of the DATA lines that follow. The i-th of these DATA lines belongs to point i.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 /* Limits of a line and of a name, in bytes. */
 enum { LINE_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 64 * 1024 };
 
-/* Extra-P's own limit. */
+/* Maximum number of parameters that Extra-P accepts. */
 enum { READER_PARAMETERS = 4 };
 
 /* ---- the grammar of a line ---------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static const char *skip_word(const char *at, const char *end)
     return at;
 }
 
-/* Reads the next word at *at, and moves *at past it. Returns false if there is none. */
+/* Reads the next word from *at on, and moves *at past it. Returns false if there is no further word. */
 static bool next_word(const char **at, const char *end, struct pf_cell *word)
 {
     const char *start = skip_line_blanks(*at, end);
@@ -50,7 +50,10 @@ static bool next_word(const char **at, const char *end, struct pf_cell *word)
     return *at > start;
 }
 
-/* Returns the keyword; *rest is the text after it, or the whole line if the keyword is unknown. */
+/*
+ * Returns the keyword of a line. Sets *rest to the text after the keyword or, if the keyword is unknown, to the line's first
+ * word. Lines that begin with # are BLANK.
+ */
 static enum word split_line(const char *text, const char *end, const char **rest)
 {
     struct pf_cell first;
@@ -66,12 +69,12 @@ static enum word split_line(const char *text, const char *end, const char **rest
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* Statistics of the lines at the head of a file. */
+/* Statistics of the lines in the head of a file. */
 struct text_look {
-    unsigned words[UNKNOWN + 1]; /* number of well-formed lines of each kind */
-    unsigned good, bad;          /* numbers of well-formed and of other lines, except blank ones */
+    unsigned words[UNKNOWN + 1]; /* by keyword: number of well-formed lines */
+    unsigned good, bad;          /* number of well-formed lines, and of other lines that are not blank */
     unsigned names;              /* number of words after PARAMETER */
-    bool keyword_first;          /* the first line is good and not indented */
+    bool keyword_first;          /* the first line is well-formed and not indented */
 };
 
 static void examine_line(struct text_look *look, const char *text, const char *end)
@@ -82,7 +85,7 @@ static void examine_line(struct text_look *look, const char *text, const char *e
     enum word keyword = split_line(text, end, &rest);
     if (keyword == BLANK)
         return;
-    /* A keyword is weak evidence (a sentence may begin with "DATA is a word"): its arguments must be valid too. */
+    /* A keyword alone is weak evidence, since a sentence may begin with it. So its arguments must be valid too. */
     bool number = next_word(&rest, end, &first) && pf_parse_double(first.text, first.size, &value);
     bool good = keyword != UNKNOWN && first.size &&
                 (keyword == DATA ? number : keyword != POINTS || number || *first.text == '(');
@@ -97,8 +100,8 @@ static void examine_line(struct text_look *look, const char *text, const char *e
 }
 
 /*
- * Examines the lines of the head. A line that the head truncates counts only if it is the first, since a long list of
- * points may fill the head.
+ * Examines the lines in the head of a file. A line that the end of the head cuts off counts only if it is the first line: a
+ * long list of points may fill the head.
  */
 static struct text_look examine_head(const char *text, size_t size, bool whole_file)
 {
@@ -118,9 +121,9 @@ static struct text_look examine_head(const char *text, size_t size, bool whole_f
 }
 
 /*
- * Prose may begin with DATA or REGION, so the head must have two kinds of lines, and four good lines for each bad one.
- * A file with only PARAMETER lines (a list of points fills the rest of the head, or the file is truncated) must have no
- * bad line, and fewer names than a paragraph has words.
+ * Returns the confidence that a text is an Extra-P file. Prose may begin with DATA or REGION, so the head must have lines of
+ * two keywords, and four well-formed lines for each bad one. If it has only PARAMETER lines, since a list of points fills
+ * the rest of the head or the file is truncated, it must have no bad line, and fewer names than a paragraph has words.
  */
 static unsigned confidence_of_text(const struct text_look *look)
 {
@@ -151,11 +154,11 @@ static void text_probe(struct pf_probe *probe, struct pf_probe_result *result)
 struct extrap_text {
     struct pf_study *study;
     struct pf_line line;
-    const char *end;          /* of the line */
+    const char *end;          /* end of the line */
     uint32_t metric, context; /* of the last METRIC and REGION; PF_NO_STRING, PF_NO_CONTEXT: none yet */
-    uint32_t series;          /* of the DATA lines; PF_NO_SERIES: none yet */
-    uint32_t lines;           /* number of DATA lines that belong to points */
-    bool over;                /* more DATA lines than points: the rest are skipped */
+    uint32_t series;          /* series of the DATA lines; PF_NO_SERIES: no DATA line yet */
+    uint32_t lines;           /* number of the series' DATA lines so far */
+    bool over;                /* the series has more DATA lines than there are points: further ones are skipped */
 
     unsigned depth;        /* number of open parentheses in a POINTS line */
     bool inner;            /* the line has nested parentheses */
@@ -199,8 +202,8 @@ static void add_parameters(struct extrap_text *text, const char *at)
 }
 
 /*
- * Reads the name of a METRIC or REGION: runs of blanks collapse to one space; leading and trailing blanks are removed.
- * Returns its size.
+ * Reads the name of a METRIC or REGION, and returns its size. Replaces each run of blanks by one space, and removes leading
+ * and trailing blanks.
  */
 static size_t read_text_name(struct extrap_text *text, const char *at, enum word keyword)
 {
@@ -222,7 +225,7 @@ static size_t read_text_name(struct extrap_text *text, const char *at, enum word
     return used;
 }
 
-/* METRIC and REGION both begin a series. */
+/* Handles METRIC and REGION. Each of them ends the current series. */
 static void set_name(struct extrap_text *text, const char *at, enum word keyword)
 {
     size_t size = read_text_name(text, at, keyword);
@@ -237,7 +240,7 @@ static void set_name(struct extrap_text *text, const char *at, enum word keyword
 
 /* ---- points ------------------------------------------------------------------------------------- */
 
-/* Ends the point being read. */
+/* Adds the point being read, and begins the next one. */
 static void finish_point(struct extrap_text *text, const char *at)
 {
     const struct pf_point point = text->point;
@@ -254,7 +257,7 @@ static void finish_point(struct extrap_text *text, const char *at)
                 "a repeated point: skipped, its DATA lines have no point");
 }
 
-/* An invalid number makes a broken point, so that the following DATA lines still match their points. */
+/* Adds a coordinate. An invalid number makes the point broken but does not drop it, so that later DATA lines match their points. */
 static void add_text_coordinate(struct extrap_text *text, const char *at, size_t size)
 {
     double value;
@@ -280,8 +283,8 @@ static void add_brace(struct extrap_text *text, const char *at)
 }
 
 /*
- * `1 2` are two points of one coordinate; `(1 2)` is one point of two. So is `((1) (2))`, which Extra-P's documentation
- * shows but Extra-P rejects.
+ * Handles POINTS. `1 2` are two points of one coordinate. `(1 2)` is one point of two coordinates. So is `((1) (2))`, which
+ * Extra-P rejects although its documentation shows it.
  */
 static void add_points(struct extrap_text *text, const char *at)
 {

@@ -9,13 +9,13 @@
 
 #include "formats/input/unpacker.h"
 
-/* BLOCK: size of a read, in bytes. HELD: bytes of an unpacked member that are kept in memory; more is spilled. */
+/* BLOCK: size of a read in bytes. HELD: maximum bytes of an unpacked member that are held in memory. The rest is spilled. */
 enum { BLOCK = 64 * 1024 };
 #define HELD ((uint64_t)1 << 20)
 
 /* ---- finding members ---------------------------------------------------------------------------- */
 
-/* State of libarchive's read callbacks, which must return to libarchive: they do not end the run. */
+/* State of libarchive's read callbacks. They must return to libarchive, so they do not end the run but set `failed`. */
 struct source {
     struct pf_study *study;
     bool failed; /* run->error is filled */
@@ -49,7 +49,7 @@ static la_int64_t seek_source(struct archive *reader, void *arg, la_int64_t offs
     return from + offset;
 }
 
-/* libarchive reports a member's compression only as text. */
+/* Describes a member. libarchive reports the member's compression only as text. */
 static struct pf_zip_member member_of(struct archive *reader, struct archive_entry *entry)
 {
     const char *method = archive_format_name(reader);
@@ -65,7 +65,7 @@ static struct pf_zip_member member_of(struct archive *reader, struct archive_ent
 
 /*
  * Calls `visit` for each member until `visit` returns false. Without the directory, the walk ends at a member of unknown
- * size: only unpacking it would find the next one. Returns true if there is any member.
+ * size, since only unpacking it would find the next one. Returns true if there is a member.
  */
 static bool visit_members(struct archive *reader, bool directory, const struct source *source,
                           pf_zip_visit *visit, void *arg)
@@ -88,7 +88,7 @@ static void free_archive_reader(void *reader)
     archive_read_free(reader);
 }
 
-/* directory: use the central directory, else the local headers. Returns true if there is any member. */
+/* Visits the members by the central directory if `directory`, otherwise by the local headers. Returns true if there is a member. */
 static bool walk_members(struct source *source, bool directory, pf_zip_visit *visit, void *arg)
 {
     struct pf_run *run = source->study->run;
@@ -126,7 +126,7 @@ static ssize_t read_zip_packed(void *arg, void *buffer, size_t size, uint64_t of
     return pf_input_read(study->input, buffer, size, offset, error);
 }
 
-/* Unpacks one byte more than the declared size, to detect a member that is longer. */
+/* Unpacks a member. Tries to unpack one byte more than its declared size, to detect that it is longer. */
 static void unpack_member(struct pf_zip_file *file, const struct pf_zip_member *member, uint64_t most,
                           uint64_t *left)
 {
