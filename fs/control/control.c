@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,17 +254,6 @@ static struct pf_store *get_control_text(struct control *control, uint64_t ino, 
 
 /* ---- status ------------------------------------------------------------------------------------- */
 
-static void add_memory(struct pf_buf *out)
-{
-    char line[4096];
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
-    if (file && fgets(line, sizeof line, file) && sscanf(line, "%*u %lu", &pages) == 1)
-        pf_buf_printf(out, "Resident memory: %lu KiB\n", pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024);
-    if (file)
-        fclose(file);
-}
-
 static char *status_text(struct pf_fs *fs, size_t *size)
 {
     struct pf_buf out = {0};
@@ -277,7 +267,9 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
                   (unsigned long long)pf_blocks_held(env->blocks) / 1024,
                   (unsigned long long)env->options.cache / 2 / 1024);
-    add_memory(&out);
+    uint64_t resident = pf_resident_memory();
+    if (resident != UINT64_MAX)
+        pf_buf_printf(&out, "Resident memory: %" PRIu64 " KiB\n", resident / 1024);
     pf_buf_printf(&out, "Sandbox: %s\n", status.sandbox ? status.sandbox : "none");
     pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)env->passes, n);
     for (size_t i = 0; i < n && i < STATUS_JOBS; i++)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fs/cache/cache.h"
 #include "fs/clock.h"
@@ -215,27 +217,49 @@ static void pick_files(struct pf_fs *fs)
     }
 }
 
-/* Estimates the number of profiles to close to get below the heap limit, assuming equal sizes. */
-static size_t heap_excess(const struct pf_fs *fs)
+uint64_t pf_resident_memory(void)
 {
+    char line[256];
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file || !fgets(line, sizeof line, file) || sscanf(line, "%*u %lu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
+/*
+ * The heap use in bytes; 0 if the process has less than HEAP_MAX resident. mallinfo2 walks all free chunks, which takes about a
+ * millisecond with 1,000 open profiles: it is called only if the limit may be exceeded, and without fs->lock.
+ */
+static size_t heap_use(void)
+{
+    if (pf_resident_memory() < HEAP_MAX)
+        return 0;
     struct mallinfo2 heap = mallinfo2();
-    size_t taken = heap.uordblks + heap.hblkhd, excluded = (size_t)atomic_load(&fs->heap_excluded);
+    return heap.uordblks + heap.hblkhd;
+}
+
+/* Estimates the number of profiles to close to get below the heap limit, assuming equal sizes. */
+static size_t heap_excess(const struct pf_fs *fs, size_t taken)
+{
+    size_t excluded = (size_t)atomic_load(&fs->heap_excluded);
     taken -= excluded < taken ? excluded : taken;
     return taken > HEAP_MAX
                ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_profiles) + 1
                : 0;
 }
 
-/* Queues closing profiles if too many are open, or if they use too much memory. */
-static void pick_profiles(struct pf_fs *fs)
+/* Queues closing profiles if too many are open, or if `heap` bytes are too many. */
+static void pick_profiles(struct pf_fs *fs, size_t heap)
 {
     /* Profiles in the queue still use memory: check again when they are closed. */
-    size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs);
+    size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs, heap);
     if (pf_sums_are_pressed() && excess < RELIEVED)
         excess = RELIEVED;
     if (fs->open_profiles > OPEN_MAX && excess < fs->open_profiles - OPEN_LOW)
         excess = fs->open_profiles - OPEN_LOW;
-    fs->heap_seen = pf_opened_and_passed(fs);
     struct pf_version *at;
     while (excess && (fs->idle.count > KEPT || fs->open_profiles > OPEN_MAX) &&
            (at = oldest_idle(fs, false))) {
@@ -257,8 +281,12 @@ static void give_memory_back(void)
 static void look_around(struct pf_fs *fs)
 {
     uint64_t now = pf_monotonic_ms();
+    fs->heap_seen = pf_opened_and_passed(fs);
+    pf_lock_drop(&fs->lock);
+    size_t heap = heap_use();
+    pf_lock_take(&fs->lock);
     pick_files(fs);
-    pick_profiles(fs);
+    pick_profiles(fs, heap);
     if (now - fs->reaper.cache_queued >= CACHE_MS && !fs->reaper.cache_tasks) {
         fs->reaper.cache_queued = now;
         queue_task(fs, WRITE_CACHE, NULL, 0);

@@ -54,6 +54,8 @@ void pf_fs_set_sandbox(struct pf_fs *fs, const char *text);
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
 /* Adds to the number of heap bytes that closing profiles cannot free. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
+/* The resident memory of the process in bytes; UINT64_MAX if /proc does not tell. */
+uint64_t pf_resident_memory(void);
 /*
  * Shutdown in steps, for a process that must exit while SOURCE may not respond. Only pf_fs_free is mandatory.
  * - pf_fs_stop stops passes and refuses new ones. Saving does not access SOURCE from then on.
