@@ -14,7 +14,7 @@
 #include "fs/clock.h"
 
 enum {
-    APPLICATION = 0x70664b33, /* "pfK3", the application_id; another number: foreign or another version */
+    APPLICATION = 0x70664b34, /* "pfK4", the application_id; another number: foreign or another version */
     APPLICATION_AT = 68,      /* its offset in a database file */
     LOCK_MS = 20,             /* the time a statement waits for a lock */
     REST_SECONDS = 30,        /* back-off after a failure */
@@ -30,7 +30,8 @@ static const char *const statement_texts[PF_DB_STATEMENTS] = {
     [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used, sum, head) VALUES(?1, ?2, ?3, ?4)",
     [PF_DB_CUT] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3 AND part != 0",
     [PF_DB_PUT] =
-        "INSERT OR REPLACE INTO datum(source, type, number, part, sum, value) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        ("INSERT INTO datum(source, type, number, part, sum, value) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+         "ON CONFLICT DO UPDATE SET sum = excluded.sum, value = excluded.value"),
     [PF_DB_FORGET] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3",
     [PF_DB_OLDEST] = "SELECT key, used FROM source WHERE key != 0 ORDER BY used LIMIT ?1",
     [PF_DB_DROP_DATA] = "DELETE FROM datum WHERE source = ?1",
@@ -170,6 +171,10 @@ static bool is_foreign(const char *path)
     return has && be32toh(application) != APPLICATION && be32toh(application) != 0;
 }
 
+/*
+ * `datum` has rowids, and thus an index of its own for the key. Without rowids, SQLite would read the whole of each row, up to
+ * 1 MB, that it compares with a key.
+ */
 static int make_tables(struct pf_cache *cache)
 {
     char application[64];
@@ -181,7 +186,7 @@ static int make_tables(struct pf_cache *cache)
                "CREATE INDEX by_use ON source(used);"
                "CREATE TABLE datum(source INTEGER, type INTEGER, number INTEGER, part INTEGER,"
                " sum INTEGER NOT NULL, value BLOB NOT NULL,"
-               " PRIMARY KEY(source, type, number, part)) WITHOUT ROWID");
+               " PRIMARY KEY(source, type, number, part))");
     if (result == SQLITE_OK)
         result = pf_db_run(cache, application);
     if (result == SQLITE_OK)
