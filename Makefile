@@ -10,7 +10,7 @@ CFLAGS  ?= -O2 -g
 LTO     ?=
 OPTIMISED = BUILD=$(BUILD)/optimised CHECKS= CFLAGS="-O3 -g -fno-jump-tables -ffile-prefix-map=$(CURDIR)=." \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
-# Asserts the order of locks at run time (formats/kit/lock.h); off in the optimised build.
+# Every build except the optimised one asserts the order of locks at run time (formats/kit/lock.h).
 CHECKS  ?= -DPF_CHECK_LOCKS
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive libxml-2.0
@@ -18,7 +18,7 @@ PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpc
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(CHECKS) \
             $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PKGS)))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
-# No fused multiply-add: clang would use it on machines that have it, and round results differently than on others.
+# Without -ffp-contract=off, clang would use fused multiply-add on machines that have it, and round results differently than on others.
 STD      = -std=c17 -ffp-contract=off
 
 PREDEFINED := $(shell $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null)
@@ -59,7 +59,7 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 
 unit: $(UNIT)
 
-# Libraries that tests preload: they make the program's allocations (not with a sanitizer's malloc) or its file calls fail.
+# Libraries that tests preload to make the program's file calls or allocations fail. Allocations fail only without a sanitizer.
 FAULTS   = $(BUILD)/fail_alloc.so $(BUILD)/fail_io.so
 $(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
@@ -73,8 +73,8 @@ $(BUILD)/hanging: tests/mount/hanging.c
 check test: all unit $(FAULTS) $(BUILD)/hanging
 	prove --exec '' $(UNIT) tests/mount/*.t
 
-# Program and unit tests with sanitizers, in build/asan and build/tsan. Fuzz targets need a library built by clang with coverage; the
-# ASan build uses the same library, so that it is built once.
+# The program and the unit tests are built with sanitizers in build/asan and build/tsan. Fuzz targets need a library that clang has
+# built with coverage. The ASan build uses the same library, so that it is built once.
 # (gcc's -Wmaybe-uninitialized has false positives in instrumented code.)
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 WITH_ASAN = BUILD=$(BUILD)/asan CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link"
@@ -89,7 +89,7 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# NAME.clean marks a file without findings, which is checked again only if it or a header changes: a check takes seconds.
+# A check takes seconds. NAME.clean marks a file without findings, which is checked again only after it or a header has changed.
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(FRONT) $(CORE))
 $(BUILD)/tidy/%.clean: %.c .clang-tidy
 	@mkdir -p $(@D)

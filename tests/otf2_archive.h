@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OTF2 archives, written record by record in either byte order. */
+/* Functions that write OTF2 archives record by record in either byte order. */
 
 #define OTF2_TEST __attribute__((unused)) static
 
@@ -132,8 +132,8 @@ OTF2_TEST void put_region(struct bytes *file, uint32_t id, uint32_t name)
     put_end(file);
 }
 
-/* Two locations, 0 and 2^32; regions 1 `main`, 2 `f`, 3 `main` again; a strict counter, and a counter
- * of location 0 only; a communicator of both locations. */
+/* Returns definitions of two locations, 0 and 2^32, of three regions, 1 `main`, 2 `f` and 3 `main` again, of a strict counter and a counter
+ * of location 0 only, and of a communicator of both locations. */
 OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[2])
 {
     static const char *const strings[] = {"",    "main", "f",     "thread", "a.c",

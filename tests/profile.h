@@ -7,7 +7,7 @@
 #include "formats/driver.h"
 #include "formats/model.h"
 
-/* A profile without the core, for tests of drivers. */
+/* Tests of drivers open profiles by these functions, without the core. */
 
 /* Opens the file or folder `name` of `folder`. Returns 0, or -1 with *error filled; in either case the caller calls profile_close. */
 static inline int profile_open(struct pf_model *model, const struct pf_driver *driver, int folder,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gen_cube OUT MEGABYTES [LOCATIONS [packed] [sparse]]: writes a Cube 4 file (.cubex) like Score-P's for a run with 64 processes of 4 threads, or
- * with LOCATIONS of them. Metrics: visits, time (stored inclusive), minimum and maximum times, bytes sent. MEGABYTES is the size of the matrices.
- * packed: each row is a zlib stream. sparse: every other call path has no row, except for time. The same arguments give the same bytes.
+ * gen_cube OUT MEGABYTES [LOCATIONS [packed] [sparse]]: writes a Cube 4 file (.cubex) like that of Score-P for LOCATIONS threads (default: 256,
+ * 4 in each process). The metrics are visits, time (stored inclusive), minimum and maximum times, and bytes sent. Their matrices take MEGABYTES
+ * in all. With `packed`, each row is a zlib stream. With `sparse`, every other call path has no row, except for time. The same arguments give
+ * the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>

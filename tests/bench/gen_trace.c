@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of a common shape, fast: 8 threads, 50 functions, calls at most 12
- * deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is the number of functions that each function calls (default 2: some
- * thousand contexts; 50: any function calls any other, millions of contexts). `one`: a single thread in 12 large buffers, a trace that `llvm-xray
- * account` accepts without errors, because its unstable sort of buffers reorders more than 16 of them. The same arguments give the same bytes.
+ * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of a common shape: 8 threads, 50 functions, calls at most 12
+ * deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is the number of functions that each function calls. The default 2
+ * gives some thousand contexts; with 50, any function calls any other, which gives millions of contexts. With `one`, the trace has a single
+ * thread in 12 large buffers. `llvm-xray account` accepts it without errors, because its unstable sort of buffers reorders only more than 16
+ * of them. The same arguments give the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ static uint32_t next_random(struct thread *thread)
     return (uint32_t)((x * UINT64_C(2685821657736338717)) >> 32);
 }
 
-/* Starts a metadata record: one byte of kind, 15 bytes of data; the whole file is little-endian. */
+/* Starts a metadata record of one byte of kind and 15 bytes of data. The whole file is little-endian. */
 static unsigned char *metadata(struct buffer *buffer, unsigned kind)
 {
     unsigned char *record = buffer->bytes + buffer->size;
@@ -75,7 +76,7 @@ static void function_record(struct buffer *buffer, uint32_t kind, uint32_t funct
     buffer->size += 8;
 }
 
-/* Writes one entry or exit: a random walk over the stack that goes down as often as up, and stays above depth DEPTH. */
+/* Writes one entry or exit of a random walk over the stack, which goes down as often as up and stays above depth DEPTH. */
 static void step(struct buffer *buffer, struct thread *thread, unsigned fanout)
 {
     uint32_t roll = next_random(thread);

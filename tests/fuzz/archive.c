@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an archive: builds its index and reads its members. The first byte chooses the kind. */
+/* Reads the index and the members of any bytes as an archive. The first byte chooses the kind of archive. */
 #include <dirent.h>
 #include <errno.h>
 
 #include "formats/input/archive.h"
 #include "tests/fuzz/profile.h"
 
-/* Nesting depth, and bytes read per file. */
+/* Maximum depth of folders that are entered, and number of bytes read per file. */
 enum { DEPTH_MAX = 8, READ = 64 };
 
 struct look {

@@ -5,8 +5,8 @@
 #include "tests/unit/stored.h"
 
 /*
- * Cached data with a matching head and a correct checksum, but arbitrary fields: a profile is opened with the data, then sizes and
- * bytes are requested.
+ * Opens a profile with cached data that has a matching head and a correct checksum, but arbitrary fields. Then requests sizes and bytes of
+ * the profile's files.
  */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

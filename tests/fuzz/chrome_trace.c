@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a Chrome trace. The first byte chooses restrictions and limits. */
+/* Reads any bytes as a Chrome trace. The first byte chooses items, positions and the memory limit, see fuzz_choice. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_chrome_trace_driver;

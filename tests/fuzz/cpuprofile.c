@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a .cpuprofile. The first byte chooses restrictions and limits. */
+/* Reads any bytes as a .cpuprofile. The first byte chooses items, positions and the memory limit, see fuzz_choice. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_cpuprofile_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the anchor.xml of a .cubex that has a matrix for metric 0. */
+/* Reads any bytes as the anchor.xml of a .cubex that has a matrix for metric 0. */
 #include "tests/fuzz/cube_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

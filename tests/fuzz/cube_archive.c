@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a .cubex. */
+/* Reads any bytes as a .cubex. */
 #include "tests/fuzz/cube_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

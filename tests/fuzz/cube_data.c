@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as index and data of a metric: the first byte is the size of the index, the second chooses the metric, hence its type. */
+/* Reads any bytes as index and data of a metric. The first byte is the size of the index; the second chooses the metric and thus the type. */
 #include "tests/fuzz/cube_fuzz.h"
 
 #define METRIC(n, kind, dtype)                                                                               \

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/profile.h"
 
-/* Cube files of a few members. */
+/* Functions of the fuzz targets that write and read Cube files of a few members. */
 
 extern const struct pf_driver pf_cube_driver;
 

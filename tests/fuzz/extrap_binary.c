@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an experiment of Extra-P 3.0. */
+/* Reads any bytes as an experiment of Extra-P 3.0. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_binary_driver;

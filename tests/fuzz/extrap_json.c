@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as Extra-P's JSON. */
+/* Reads any bytes as Extra-P's JSON. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_json_driver;

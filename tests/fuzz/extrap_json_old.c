@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as Extra-P's older JSON. */
+/* Reads any bytes as Extra-P's older JSON. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_json_old_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as JSON Lines of Extra-P. */
+/* Reads any bytes as JSON Lines of Extra-P. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_jsonl_driver;

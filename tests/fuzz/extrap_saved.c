@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an experiment that Extra-P has saved. */
+/* Reads any bytes as an experiment that Extra-P has saved. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_saved_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a TaLPas file. */
+/* Reads any bytes as a TaLPas file. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_talpas_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an Extra-P text file: each of them can be opened. */
+/* Reads any bytes as an Extra-P text file, which can always be opened. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_text_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as experiment.xml, versions 4.0 and 2.2. */
+/* Reads any bytes as experiment.xml of version 4.0 or 2.2. */
 #include "tests/fuzz/hpctoolkit_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a thread's trace. */
+/* Reads any bytes as a thread's trace. */
 #include "tests/fuzz/hpctoolkit_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as meta.db, as released and as drafted. */
+/* Reads any bytes as meta.db of the released or of the draft format. */
 #include "tests/fuzz/hpctoolkit_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

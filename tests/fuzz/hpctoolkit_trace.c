@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as trace.db, little- and big-endian. */
+/* Reads any bytes as trace.db, little-endian or big-endian. */
 #include "tests/fuzz/hpctoolkit_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

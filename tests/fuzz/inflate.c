@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as gzip or zlib data: a read at any offset must return the bytes of a sequential read. The first byte chooses the offsets. */
+/* Unpacks any bytes as gzip or zlib data. Reads at the offsets chosen by the first byte must return the bytes of a sequential read. */
 #include "formats/input/inflate.h"
 
 #include <stdlib.h>

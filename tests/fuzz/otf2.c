@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as one file of an OTF2 archive; the other files are valid. The first byte chooses the file, restrictions and limits. */
+/* Reads any bytes as one file of an OTF2 archive whose other files are valid. The first byte chooses the file, and what fuzz_choice says. */
 #include "tests/fuzz/profile.h"
 #include "tests/otf2_archive.h"
 

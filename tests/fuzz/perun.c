@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a Perun profile. The first byte chooses restrictions and limits, and whether the rest is the text of a profile, that text to
- * be compressed into a stored object, or the bytes of a stored object.
+ * Reads any bytes as a Perun profile. The first byte chooses whether the rest is the text of a profile, a text to be compressed into a
+ * stored object, or the bytes of a stored object. It also chooses items, positions and the memory limit, see fuzz_choice.
  */
 #include <zlib.h>
 

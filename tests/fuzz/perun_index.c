@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a Perun index; the first byte chooses whether it is an index of jobs. */
+/* Reads any bytes as a Perun index; the first byte chooses whether it is an index of jobs. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_perun_index_driver;

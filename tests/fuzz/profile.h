@@ -12,8 +12,8 @@
 #include "tests/sound.h"
 
 /*
- * The common part of the drivers' fuzz targets: writes the input to a file in tmpfs, probes, opens and loads the file, and checks that the
- * profile keeps all promises of formats/driver.h (tests/sound.h).
+ * The common part of the drivers' fuzz targets. It writes the input to a file in tmpfs, probes, opens and loads the file, and checks that
+ * the profile keeps all promises of formats/driver.h, by the functions of tests/sound.h.
  */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,7 +25,7 @@ enum fuzz_rules {
     FUZZ_MAY_FAIL = 0,
     FUZZ_OPENS = 1, /* aborts if an input cannot be opened */
     FUZZ_LOADS = 2, /* aborts if an input can be opened but not loaded */
-    FUZZ_TWICE = 4, /* allows values by context to differ from values by partition: the file stores both */
+    FUZZ_TWICE = 4, /* allows values by context to differ from values by partition, if the file stores both */
 };
 
 /* Maximum number of rows per walk; more rows reach no further code. */
@@ -73,7 +73,7 @@ FUZZ void fuzz_put(struct fuzz_file file, const void *bytes, size_t size)
         abort();
 }
 
-/* Sets future times of the file and its folder, which skips the wait of sources for a file that has just been written. */
+/* Sets future times of the file and its folder, because sources would wait before they read a file that has just been written. */
 FUZZ void fuzz_finish(int folder, struct fuzz_file file)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -88,7 +88,8 @@ FUZZ void fuzz_write(int folder, const char *name, const void *bytes, size_t siz
     fuzz_finish(folder, file);
 }
 
-/* Removes the input's first byte and returns it; it chooses items, positions and the memory limit. */
+/* Removes the input's first byte and returns it. It chooses the items to which cursors are restricted, the positions where they resume, and
+ * the memory limit. */
 FUZZ unsigned fuzz_choice(const uint8_t **data, size_t *size)
 {
     unsigned choice = *size ? (*data)[0] : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes after the version and type of an XRay FDR log, in either byte order. */
+/* Reads any bytes after the version and type of an XRay FDR log, in either byte order. */
 #include "tests/fuzz/xray_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

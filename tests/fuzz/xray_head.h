@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/profile.h"
 
-/* XRay files: each target overwrites the start of its input with a valid header, so that the reader gets to the records. */
+/* Each target reads its input as an XRay file. A valid header overwrites the start of the input, so that the reader gets to the records. */
 
 extern const struct pf_driver pf_xray_driver;
 

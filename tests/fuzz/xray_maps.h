@@ -11,7 +11,7 @@
 
 typedef int reader(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 
-/* Replaces the C library's function by a no-op: before sources read a new file, they wait until its times can show changes, and these waits
+/* Replaces the C library's function by a no-op. Before sources read a new file, they wait until its times can show changes. These waits
  * would take all of the fuzzing time. */
 int nanosleep(const struct timespec *wait, struct timespec *left)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes after the magic number and version of an XRay profiling file, in either byte order. */
+/* Reads any bytes after the magic number and version of an XRay profiling file, in either byte order. */
 #include "tests/fuzz/xray_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a map of XRay's functions in YAML. */
+/* Reads any bytes as a map of XRay's functions in YAML. */
 #include "tests/fuzz/xray_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

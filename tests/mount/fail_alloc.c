@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into the program by out_of_memory.t: makes the FAIL_AT-th allocation of the program itself (not of its libraries) fail, and the
- * next ones, FAIL_COUNT in all. COUNT_TO, if set, names a file that receives the number of allocations at exit.
+ * Preloaded into the program by out_of_memory.t. Counts the allocations of the program itself, not those of its libraries. The FAIL_AT-th
+ * one and the next ones fail, FAIL_COUNT in all. COUNT_TO, if set, names a file that receives the number of allocations at exit.
  */
 #include <errno.h>
 #include <fcntl.h>

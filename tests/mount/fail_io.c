@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into the program by io_errors.t: calls of the program itself (not of its libraries) that open, stat, list or read files below
- * the folder FAIL_BELOW are counted. The call with number FAIL_AT fails with the errno value FAIL_CODE, and so do the next ones, FAIL_COUNT
- * in all. FAIL_NAME: only calls whose path contains this text count. FAIL_CALLS: only calls whose letter it contains count: o opens, s
- * stats, l lists, r reads. FAIL_SWITCH: calls count only while SIGUSR2 has switched them on. COUNT_TO, if set, names a file that
- * receives the number of counted calls at exit.
+ * Preloaded into the program by io_errors.t. Counts the calls of the program itself, not those of its libraries, that open, stat, list or
+ * read files below the folder FAIL_BELOW. Call number FAIL_AT and the next ones, FAIL_COUNT in all, fail with the errno value FAIL_CODE.
+ * Other variables have an effect if they are set:
+ *   FAIL_NAME    only calls whose path contains this text are counted
+ *   FAIL_CALLS   only calls of these kinds are counted: o (open), s (stat), l (list), r (read)
+ *   FAIL_SWITCH  calls are counted only while they are switched on; each SIGUSR2 switches them on or off
+ *   COUNT_TO     this file receives the number of counted calls at exit
  */
 #include <dirent.h>
 #include <dlfcn.h>

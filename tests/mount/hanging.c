@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file system for tests that stops answering: a folder of small collapsed stacks, NUMBER.folded for any number. usage: hanging MOUNTPOINT
- * CONTROL. A request whose kind ("lookup", "getattr", "open", "read", "close") is listed in the file CONTROL when it arrives is never
- * answered; all other requests are answered at once. The kernel caches nothing.
+ * A file system that stops answering, for tests. Its only folder has a file NUMBER.folded of collapsed stacks for any number.
+ * Usage: hanging MOUNTPOINT CONTROL. A request is never answered if its kind ("lookup", "getattr", "open", "read" or "close") is listed
+ * in the file CONTROL when it arrives. All other requests are answered at once. The kernel caches nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,10 @@ static bool hangs(const char *request)
     return size > 0 && strstr(text, request);
 }
 
-/* Inode n + 2 is n.folded: one line; if n >= LARGE, repeated so often that the file is read in pieces. Returns the line's size. */
+/*
+ * Inode n + 2 is the file n.folded. It has one line, which is repeated if n >= LARGE, so that the file is read in pieces. Returns the size
+ * of the line, and the size of the file in *size.
+ */
 static int content(fuse_ino_t ino, char text[64], off_t *size)
 {
     int length = snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Write an AFPerf file: profiling of an imaginary air-defence simulation, the same bytes every time.
+"""Writes an AFPerf file with the profile of an imaginary air-defence simulation. It has the same bytes every time.
 
 gen_afperf.py OUT [--runs N] [--frames N] [--seed N] [--gzip]
 
 Runs of one scenario go on side by side and write into one file. A frame is a region with the phases of a time step
-inside; reading scripts and writing the replay are sections, whose intervals overlap frames. Measured are free memory when
-a frame starts and stops, events handled in it, and for the whole run where it ran. The last run was paused in a debugger
-and killed inside a frame.
+inside. Reading scripts and writing the replay are sections, whose intervals overlap frames. Each frame has measurements of
+free memory at its start and end and of the events handled in it; each run has one of the place where it ran. The last run
+was paused in a debugger and killed inside a frame.
 """
 import argparse, gzip, random
 
 PHASES = (("detect", (("radar scan", 9), ("line of sight", 14))), ("track", (("associate", 6), ("filter", 4))),
           ("move platforms", (("route", 3),)), ("weapons", ()))
-TICK = 1000         # nanoseconds: the unit of the phases' weights
+TICK = 1000         # nanoseconds per unit of the phases' weights
 
 
 class Run:

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Write Cube profiles (.cubex) of `heat`, an imaginary stencil code, the same bytes every time.
+"""Writes Cube profiles (.cubex) of `heat`, an imaginary stencil code. They have the same bytes every time.
 
 gen_cube.py OUTDIR
 
 Makes OUTDIR/heat.pP.r1/profile.cubex for P = 2, 4 and 8 MPI processes of two threads each, as Score-P would name and
-write them: visits, time (stored inclusive), shortest and longest times, bytes sent; one metric without any values.
+write them. The metrics are visits, time (stored inclusive), shortest and longest times, bytes sent, and one without values.
 """
 import argparse, os, struct
 from xml.sax.saxutils import escape, quoteattr
 
 CELLS, STEPS = 2048, 100
 
-# Regions: name, source file, first line, paradigm, role.
+# Regions, each with name, source file, first line, paradigm and role.
 REGIONS = (
     ("heat", "", 0, "measurement", "artificial"),
     ("int main(int, char**)", "src/main.cc", 41, "compiler", "function"),
@@ -28,7 +28,7 @@ REGIONS = (
     ("MPI_Finalize", "MPI", 0, "mpi", "function"),
 )
 
-# Call paths: region and depth, in document order.
+# Call paths in the order of the document, each with its region and depth.
 PATHS = ((0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (6, 4), (7, 5), (8, 5), (9, 3), (10, 4), (11, 3), (12, 2))
 ALL_THREADS = (5, 6, 7, 8)      # indexes of the paths inside the parallel region
 
@@ -47,7 +47,7 @@ def parent(path):
 
 
 def wide_order():
-    """Rows of metrics that are stored inclusive: the root, then the children of each path, path by path."""
+    """Returns the order of rows of metrics that are stored inclusive: the root, then the children of each path, path by path."""
     return [0] + [c for p in range(len(PATHS)) for c in range(len(PATHS)) if parent(c) == p]
 
 
@@ -58,7 +58,7 @@ def visits(path, processes, thread):
 
 
 def exclusive_time(path, processes, rank, thread):
-    """Seconds; ranks in the middle have more neighbours, and the last one more rows."""
+    """Returns seconds. Ranks in the middle have more neighbours, and the last rank has more rows of the mesh."""
     if not visits(path, processes, thread):
         return 0.0
     row = 7.4e-9 * CELLS * (1.1 if rank == processes - 1 else 1)
@@ -135,7 +135,7 @@ def header(name, size):
 
 
 def member(name, data):
-    """Like Cube: a block of zeros follows data that fill their last block."""
+    """Returns a member of the archive. As in Cube's own archives, a block of zeros follows data that fill their last block."""
     return header(name, len(data)) + data + b"\0" * (512 - len(data) % 512)
 
 

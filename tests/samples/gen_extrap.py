@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Write an Extra-P input: a scaling study of `heat`, an imaginary stencil code, the same each time.
+"""Writes an Extra-P input, a scaling study of `heat`, an imaginary stencil code. It has the same bytes every time.
 
 gen_extrap.py OUT [--repetitions N] [--seed N]
 
 OUT's suffix selects the format: .txt (text), .talpas, .jsonl (JSON Lines), .json, .extra-p (an experiment as Extra-P saves it,
 with stored values and one model per call path).
 
-Two parameters: p processes, n cells along one side of the square mesh. Times are exclusive seconds per process, as a profiler
-reports them; they scatter by about one percent, communication by more. Calls are exact.
+The two parameters are the number p of processes and the number n of cells along one side of the square mesh. Times are exclusive
+seconds per process, as a profiler reports them. They scatter by about one percent, those of communication by more. Numbers of calls
+are exact.
 """
 import argparse, io, json, math, random, statistics, struct, zipfile
 
@@ -15,7 +16,7 @@ PROCESSES = (4, 16, 64, 256)
 CELLS = (1024, 2048, 4096)
 STEPS = 100         # number of solver steps in every run
 
-# Call path; seconds and calls per process as functions of p and n; scatter of the time.
+# Call paths, each with seconds and calls per process as functions of p and n, and the scatter of the time.
 MODEL = (
     ("main", lambda p, n: 0.021, lambda p, n: 1, 0.01),
     ("main->read_mesh", lambda p, n: 0.4e-7 * n * n + 0.0015 * math.log2(p), lambda p, n: 1, 0.03),
@@ -29,7 +30,7 @@ MODEL = (
 )
 
 
-# The growth of a call path's time, for the models: one term per parameter, (kind, exponent).
+# The terms of the models of call paths' times. A term of a parameter is (kind, exponent).
 TERMS = {
     "main->read_mesh": {1: ("polynomial", 2)}, "main->solve->sweep": {0: ("polynomial", -1), 1: ("polynomial", 2)},
     "main->solve->sweep->stencil_row": {0: ("polynomial", -1), 1: ("polynomial", 2)},
@@ -40,7 +41,7 @@ POINTS = [(p, n) for n in CELLS for p in PROCESSES]
 
 
 def measurements(repetitions, scatter):
-    """{call path: {metric: [values of each point]}}; times have six digits."""
+    """Returns {call path: {metric: [values of each point]}}. Times have six digits."""
     study = {}
     for path, seconds, calls, spread in MODEL:
         study[path] = {
@@ -65,7 +66,7 @@ def write_text(out, study):
 
 
 def write_lines(out, study, talpas):
-    """One line per repetition, run by run, as programs append them."""
+    """Writes JSON Lines, one per value. Those of a run stand together, as programs append them."""
     for number, (p, n) in enumerate(POINTS):
         for repetition in range(len(study["main"]["time"][0])):
             for path, metrics in study.items():
@@ -92,7 +93,7 @@ def basis(term, point):
 
 
 def model(path, points):
-    """The least-squares line through the means over the model's basis."""
+    """Returns the least-squares line through the points' means over the model's basis."""
     means = [statistics.fmean(values) for values in points]
     term = TERMS.get(path)
     constant, slope = statistics.fmean(means), 0.0

@@ -4,10 +4,10 @@
 
     gen_hpctoolkit.py FOLDER
 
-makes FOLDER/solver-2019 (experiment.xml 2.2 with a table of values and a trace a thread), solver-2021 (experiment.xml
-4.0 with profile.db, cct.db, trace.db), solver-2022-draft (meta.db as it was before its first release) and
-solver-2023 (meta.db 4.0). Two ranks with two threads each, and a stream of a GPU without values; two metrics.
-Times are multiples of 1/1024 and cycles integers, so that every sum is exact.
+makes FOLDER/solver-2019 (experiment.xml 2.2 with a table of values and a trace for each thread), solver-2021 (experiment.xml
+4.0 with profile.db, cct.db, trace.db), solver-2022-draft (meta.db as it was before its first release) and solver-2023
+(meta.db 4.0). The program ran on two ranks with two threads each and on a GPU stream, which has no values. There are two
+metrics. Times are multiples of 1/1024 and cycles are integers, so that every sum is exact.
 """
 import os, struct, sys
 
@@ -30,8 +30,8 @@ SOURCES = {
     "halo.cpp": "\nvoid exchange(Halo &halo)\n{\n    MPI_Sendrecv(halo.out, N, MPI_DOUBLE, halo.peer);\n}\n",
 }
 
-# The calling-context tree: (parent, kind, what, relation). Ids are indexes; 0 is the database's root. Instructions below a line are
-# in no description of the tree; only their values are.
+# The calling-context tree. A context is (parent, kind, what, relation); its id is its index, and 0 is the database's root.
+# Instructions below a line are listed in no file; only their values are.
 ENTRY, FUNCTION, LOOP, LINE, INSTRUCTION = "entry", "function", "loop", "line", "instruction"
 LEXICAL, CALL, INLINED = 0, 1, 2
 TREE = [
@@ -64,7 +64,7 @@ TREE = [
     (25, LINE, (1, 16), LEXICAL),                         # 26
     (26, INSTRUCTION, (0, 0x1820), LEXICAL),              # 27
 ]
-# (rank, thread): {context: (value of metric 0, of metric 1)} at the points where they were measured, in 1/1024.
+# {(rank, thread): {context: (value of metric 0, value of metric 1)}} of the contexts at which samples were taken, in 1/1024.
 POINTS = {
     (0, 0): {8: (4096, 900), 9: (1024, 300), 13: (2048, 500), 18: (96, 7), 19: (160, 31), 23: (3, 1)},
     (0, 1): {27: (6000, 1200)},
@@ -81,8 +81,8 @@ def elided(i):
 
 
 def propagate(points, metric, borders):
-    """{context: [point, function, execution]} of one thread and metric; what is 0 is left out. Function values go no
-    further up than a relation that is one of the borders."""
+    """Returns {context: [point, function, execution]} of one thread and metric, without contexts whose values are all 0. Values of
+    scope function count for the ancestors up to a relation that is one of the borders."""
     values = {}
     for at, measured in points.items():
         value = measured[metric] * (1 / 1024 if metric == 0 else 1000)
@@ -100,7 +100,7 @@ def propagate(points, metric, borders):
 
 
 def measured(thread, scopes, borders=(CALL, INLINED)):
-    """[(context, metric id, value)] ascending: ids are scope + number of scopes * metric."""
+    """Returns [(context, metric id, value)] in ascending order. A metric id is scope + number of scopes * metric."""
     out = []
     for m in range(len(METRICS)):
         for context, slots in propagate(POINTS[thread], m, borders).items():
@@ -244,7 +244,7 @@ class Meta:
         return len(out.data) - at, at
 
     def context(self, out, i, text, modules, files, functions):
-        """The record of a listed context, with room for the offset of its children."""
+        """Returns the record of a listed context, with room for the offset of its children."""
         _, kind, what, relation = TREE[i]
         lexical = {FUNCTION: 0, LOOP: 1, LINE: 2, INSTRUCTION: 3}[kind]
         if kind == FUNCTION:
@@ -338,7 +338,7 @@ class Meta:
         return out.data
 
     def columns(self):
-        """{context: {metric: [(profile, value)]}}"""
+        """Returns {context: {metric: [(profile, value)]}}."""
         all_columns = {}
         for p, values in list(enumerate(self.profiles))[1:]:
             for context, metric, value in values:
@@ -389,7 +389,7 @@ KINDS = ("SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTR
 
 
 def quoted(text):
-    """Like the writers: a quote in a value becomes a backslash and a quote."""
+    """Escapes an attribute as the programs do that write experiment.xml: a quote becomes a backslash and a quote."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', '\\"')
 
 
@@ -411,7 +411,7 @@ def procedure(kind, what):
 
 
 class Xml4:
-    """experiment.xml 4.0: big-endian files of values, cct.db with intact blocks."""
+    """A database with experiment.xml 4.0, big-endian files of values, and a cct.db with intact blocks."""
 
     SCOPES = ("function", "execution")
     IDS = {0: 1, 1: 2, 2: 4, 3: 5}                       # of (function, execution) of both metrics, in threads
@@ -448,7 +448,7 @@ class Xml4:
         return out + ["</MetricDBTable>"]
 
     def element(self, i, children):
-        """The lines of a context and its descendants. A call's instruction encloses the frame that it calls."""
+        """Returns the lines of a context and its descendants. The instruction of a call encloses the frame that is called."""
         _, kind, what, relation = TREE[i]
         below = [line for c in children.get(i, []) for line in self.element(c, children)]
         if kind in (ENTRY, FUNCTION):
@@ -560,7 +560,7 @@ class Xml4:
 
 
 class Old:
-    """experiment.xml 2.2: contexts are numbered in document order, and the summary's values are among them."""
+    """A database with experiment.xml 2.2. Its contexts are numbered in the order of the document and hold the summary's values."""
 
     def __init__(self, folder):
         self.next, self.numbers, self.traced = 1, {0: 1}, set()

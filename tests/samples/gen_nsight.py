@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Write exports of Nsight Systems (SQLite): `heat`, an imaginary stencil code, on a GPU; the same bytes every time.
+"""Writes exports of Nsight Systems (SQLite) about `heat`, an imaginary stencil code, on a GPU. They have the same bytes every time.
 
 gen_nsight.py OUT [--cells N] [--steps N] [--sampled] [--seed N]      one export
 gen_nsight.py --samples FOLDER                                        the bundled ones, in FOLDER/gpu
 
 Tables and columns are those of an export of 2022, as far as readers use them. By default, the program is instrumented by
-Extra-Prof: NVTX ranges hold the call paths of its functions. With --sampled, Nsight took a call chain at each call of CUDA's API. A
-second thread copies every tenth mesh to the host, to write it to a file.
+Extra-Prof, whose NVTX ranges hold the call paths of its functions. With --sampled, Nsight took a call chain at each call of CUDA's
+API. A second thread copies every tenth mesh to the host, to write it to a file.
 """
 import argparse, os, random, sqlite3
 
@@ -43,7 +43,7 @@ COMPUTE, OUTPUT = 13, 14            # streams
 
 
 class Export:
-    """The events of one run; times in ns since the session began."""
+    """The events of one run. Times are in ns since the session began."""
 
     def __init__(self, path, cells, steps, sampled, seed):
         self.path, self.cells, self.steps, self.sampled = path, cells, steps, sampled
@@ -74,7 +74,7 @@ class Export:
             self.add("NVTX_EVENTS", start, self.clock[thread], 59, path, thread, None, 1, len(self.stack[thread]))
 
     def call(self, thread, name, mean):
-        """A call of the API. Returns its correlation id."""
+        """Adds a call of the API. Returns its correlation id."""
         self.correlation += 1
         start, chain = self.clock[thread], None
         self.spend(thread, mean)
@@ -89,7 +89,7 @@ class Export:
         return self.correlation
 
     def work(self, thread, stream, mean):
-        """The time at which the stream starts an operation that is submitted now."""
+        """Adds an operation of about `mean` ns that is submitted to the stream now. Returns the time at which it starts."""
         start = max(self.busy[stream], self.clock[thread] + 1500)
         self.busy[stream] = end = start + int(mean * self.scatter.lognormvariate(0, 0.05)) + 1
         return start, end

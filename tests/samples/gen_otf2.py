@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write an OTF2 archive, the same bytes every time: a run of `heat`, an imaginary stencil code, on two ranks, as Score-P writes it.
+"""Writes the OTF2 archive of a run of `heat`, an imaginary stencil code, on two ranks, as Score-P would. It has the same bytes every time.
 
 gen_otf2.py FOLDER
 
@@ -10,7 +10,7 @@ import os, struct, sys
 REGIONS = ("main", "heat::solve(heat::Grid&, int)", "heat::sweep(heat::Grid&)", "MPI_Isend", "MPI_Recv", "MPI_Init", "MPI_Finalize")
 MAIN, SOLVE, SWEEP, SEND, RECV, INIT, FINALIZE = range(7)
 STRINGS = ("", "Master thread", "MPI Rank 0", "MPI Rank 1", "heat.cc", "PAPI_TOT_INS", "#", "MPI_COMM_WORLD") + REGIONS
-TICKS = 1999999999      # per second: a tick is not a whole number of ns, as on real machines
+TICKS = 1999999999      # per second; as on real machines, a tick is not a whole number of ns
 BEGIN = 7 * TICKS
 
 
@@ -103,7 +103,7 @@ class Rank:
 
 
 def own(rank):
-    """The second rank's clock is 40 ticks late at first, 52 at the end."""
+    """Returns the definitions of one rank. The second rank's clock is 40 ticks late at first, and 52 ticks at the end."""
     out = chunk(0, 0)
     if rank:
         out += b"".join(record(6, struct.pack("<Q", BEGIN + at), more, struct.pack("<d", 0)) for at, more in ((0, 40), (2000000, 52)))

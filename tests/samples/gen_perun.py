@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write Perun samples, the same bytes every time: a pending profile and a small store, as Perun leaves them in a project.
+"""Writes a pending profile and a small store, as Perun leaves them in a project. They have the same bytes every time.
 
 gen_perun.py FOLDER
 
@@ -7,7 +7,7 @@ FOLDER/lookup.perf         trace collector: calls of two containers' functions, 
 FOLDER/.perun/jobs/        a pending profile of the time collector, and .index
 FOLDER/.perun/objects/     two stored profiles of the memory collector and the index of one version
 
-The project, `heat`, is imagined. Amounts scatter; what they scatter around is in the models.
+The project, `heat`, is imaginary. Amounts scatter around the values of the models.
 """
 import argparse, hashlib, json, math, os, random, struct, zlib
 
@@ -16,7 +16,7 @@ START = 1772000000
 
 
 def trace_profile(rng):
-    """Calls of functions whose durations depend on the size of their input; the models are least-squares fits."""
+    """Returns calls of functions whose durations depend on the size of their input. The models are least-squares fits."""
     resources, types, models = {}, {}, []
     for uid, cost in (("List::find(int)", lambda n: 0.4 + 0.021 * n), ("Tree::find(int)", lambda n: 0.9 + 0.35 * math.log(n + 1)),
                       ("Tree::insert(int)", lambda n: 1.6 + 0.42 * math.log(n + 1))):
@@ -45,7 +45,7 @@ def fit(xs, ys):
 
 
 def memory_profile(rng, cells):
-    """Allocations and deallocations, in snapshots of 25 ms, with stacks innermost first."""
+    """Returns allocations and deallocations in snapshots of 25 ms. Stacks begin with the innermost function."""
     frame = lambda function, line: {"source": "heat.c", "function": function, "line": line}
     main = frame("main", 212)
     stacks = ([frame("read_mesh", 57), main], [frame("make_row", 31), frame("make_grid", 40), main],
@@ -85,7 +85,7 @@ def write(path, data):
 
 
 def store(objects, kind, data):
-    """Writes the data compressed under the SHA-1 of the uncompressed data; returns the file's name."""
+    """Writes a compressed object, which is named by the SHA-1 of the uncompressed data. Returns this name."""
     plain = b"profile %s %d\0" % (kind.encode(), len(data)) + data
     sha = hashlib.sha1(plain).hexdigest()
     write(os.path.join(objects, sha[:2], sha[2:]), zlib.compress(plain))
@@ -93,7 +93,7 @@ def store(objects, kind, data):
 
 
 def index(entries):
-    """Version 2, in the layout before the label was added."""
+    """Returns an index of version 2 in the layout before the label was added."""
     out = b"pidx" + struct.pack("<ii", 2, len(entries))
     for time, sha, path, strings in entries:
         out += struct.pack("<I", time) + bytes.fromhex(sha) + path.encode() + b"\0"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Write profiles with a time line, the same bytes every time: a build and a web page of an imaginary code, `heat`.
+"""Writes profiles with a time line, of a build and of a web page of an imaginary code, `heat`. They have the same bytes every time.
 
 gen_spans.py FOLDER
 
 FOLDER/build.trace.json          trace events, as compilers and PyTorch's profiler write them: slices, counters, instants
-FOLDER/server.trace.json.gz      the array form, with B and E, asynchronous events and without its end
+FOLDER/server.trace.json.gz      the array form with begins and ends of calls and asynchronous events; its end is missing
 FOLDER/heat.speedscope.json      speedscope's own format: a thread with events, one with samples
 FOLDER/page.cpuprofile           V8's sampled profile of a page that draws the grid
-FOLDER/page.heapprofile          and of what it has allocated
+FOLDER/page.heapprofile          V8's sampled profile of what that page has allocated
 """
 import gzip, json, os, random, sys
 
@@ -17,7 +17,7 @@ def text(value):
 
 
 def build(rng):
-    """Two compilers side by side: nested slices, with ns as decimals of µs."""
+    """Returns nested slices of two compilers side by side, with ns as decimals of µs."""
     events = [{"ph": "M", "pid": 7, "tid": 7, "name": "process_name", "args": {"name": "make"}}]
     for tid, files in ((7, ("solve.cc", "mesh.cc", "main.cc")), (8, ("halo.cc", "io.cc"))):
         at = 1000
@@ -39,7 +39,7 @@ def build(rng):
 
 
 def server(rng):
-    """Requests: begun and ended one by one, with asynchronous waits next to the stack."""
+    """Returns requests that begin and end one by one, with asynchronous waits beside the stack."""
     events, at = [], 40_000_000
     for request in range(40):
         where = {"pid": 12, "tid": 12}
@@ -76,7 +76,7 @@ def speedscope(rng):
         "name": "heat", "exporter": "gen_spans.py"})
 
 
-# A function's line, and the index of its caller.
+# Functions, each with its line and the index of its caller.
 FUNCTIONS = (("(root)", -1, None), ("", 0, 0), ("draw", 3, 1), ("colour", 20, 2), ("fillRect", -1, 2), ("update", 31, 1), ("(idle)", -1, 0), ("(garbage collector)", -1, 0))
 
 

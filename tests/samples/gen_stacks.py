@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write profiles of sampled call stacks, the same bytes every time: one run of `heat`, an imaginary stencil code.
+"""Writes profiles of sampled call stacks of `heat`, an imaginary stencil code. They have the same bytes every time.
 
 gen_stacks.py ARCHIVE
 
@@ -23,12 +23,12 @@ STACKS = (
 
 
 def samples(rng, stacks=STACKS):
-    """{stack: samples}: about a hundred a second, for 40 s."""
+    """Returns {stack: samples} of 40 s with about a hundred samples per second."""
     return {stack: sum(rng.random() * 100 < share for _ in range(4000)) for stack, share in stacks}
 
 
 def nights():
-    """(date, stacks and their shares) of each night."""
+    """Yields (date, stacks with their shares) of each night."""
     for day in range(1, 11):
         slower = [(stack, 2 * share if "residual" in stack and day >= 7 else share) for stack, share in STACKS]
         yield "2026-05-%02d" % day, slower
@@ -49,7 +49,7 @@ def varint(value):
 
 
 def message(*fields):
-    """(number, int or bytes or a list of ints, which is packed)..."""
+    """Returns a message of these fields: (number, value), where the value is an int, bytes, or a list of ints to be packed."""
     out = b""
     for number, value in fields:
         if isinstance(value, list):
@@ -59,7 +59,7 @@ def message(*fields):
 
 
 class Strings(dict):
-    """The string table: text -> index."""
+    """The string table, which maps each text to its index."""
     def __missing__(self, text):
         self[text] = len(self)
         return self[text]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write profiles like valgrind's tools, the same bytes every time: runs of `heat`, an imaginary stencil code.
+"""Writes profiles of `heat`, an imaginary stencil code, like valgrind's tools. They have the same bytes every time.
 
 gen_valgrind.py FOLDER
 
@@ -12,11 +12,11 @@ import os, sys
 SWEEP, HALO, ROW = "heat::sweep(heat::Grid&)", "heat::exchange_halo(heat::Grid&)", "heat::stencil_row(double*, double const*)"
 FILES = {"main": "heat.cc", "heat::solve(heat::Grid&, int)": "solve.cc", SWEEP: "solve.cc", ROW: "stencil.h",
          HALO: "halo.cc", "MPI_Waitall": "???", "heat::read_mesh(char const*)": "mesh.cc", "std::getline<char>": "istream.tcc"}
-# Caller, callee, number of calls.
+# Pairs of caller and callee, each with the number of calls.
 CALLS = (("main", "heat::read_mesh(char const*)", 1), ("heat::read_mesh(char const*)", "std::getline<char>", 800),
          ("main", "heat::solve(heat::Grid&, int)", 1), ("heat::solve(heat::Grid&, int)", SWEEP, 40), (SWEEP, ROW, 10240),
          ("heat::solve(heat::Grid&, int)", HALO, 40), (HALO, "MPI_Waitall", 40))
-# Lines with their costs: instructions, reads, writes.
+# The functions' lines, each with its number and its costs: instructions, reads, writes.
 COSTS = {"main": ((11, 24, 6, 9), (14, 8, 2, 3)), "heat::solve(heat::Grid&, int)": ((30, 4200, 1300, 620),),
          SWEEP: ((52, 163840, 40960, 10240), (55, 20480, 10240, 0)), ROW: ((9, 41943040, 15728640, 5242880), (10, 5242880, 0, 0)),
          HALO: ((20, 96000, 32000, 16000),), "MPI_Waitall": ((0, 1920000, 640000, 80000),),
@@ -24,7 +24,7 @@ COSTS = {"main": ((11, 24, 6, 9), (14, 8, 2, 3)), "heat::solve(heat::Grid&, int)
 
 
 def held(function, scale):
-    """The inclusive cost of a function."""
+    """Returns the inclusive cost of a function."""
     own = [sum(line[i] for line in COSTS[function]) // scale for i in (1, 2, 3)]
     for caller, callee, _ in CALLS:
         if caller == function:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write XRay FDR traces (version 5, little-endian) of a small imaginary program, the same bytes every time.
+"""Writes XRay FDR traces (version 5, little-endian) of a small imaginary program. They have the same bytes every time.
 
 gen_xray.py OUT [--threads N] [--steps N] [--seed N] [--pid N]    a run of `heat`, a stencil code
 gen_xray.py OUT --nest N                                          one thread, N calls nested in each other
@@ -24,12 +24,12 @@ NAMES = ("main", "heat::read_mesh(char const*)", "heat::refine(heat::Cell&, int)
 
 
 def metadata(kind, data):
-    """A metadata record: one byte of kind, 15 of data."""
+    """Returns a metadata record, which has one byte of kind and 15 of data."""
     return bytes([kind << 1 | 1]) + data.ljust(15, b"\0")
 
 
 class Thread:
-    """One traced thread: a clock in ticks and the buffers it has filled."""
+    """A traced thread with its clock in ticks and the buffers that it has filled."""
 
     def __init__(self, pid, tid, start, seed):
         self.pid, self.tid, self.clock, self.last = pid, tid, start, start
@@ -49,12 +49,12 @@ class Thread:
         self.last = self.clock
 
     def room(self, size):
-        """Start a new buffer unless `size` bytes (and a clock record) still fit."""
+        """Starts a new buffer unless `size` bytes and a clock record still fit into the current one."""
         if len(self.body) + 16 + 16 + size > BUFFER:
             self.new_buffer()
 
     def delta(self):
-        """Ticks since the last record; a gap beyond 31 bits gets a record of its own that sets the clock."""
+        """Returns the ticks since the last record. If they exceed 31 bits, adds a record that sets the clock and returns 0."""
         ticks = self.clock - self.last
         if ticks > 0x7FFFFFFF:
             self.body += metadata(3, struct.pack("<Q", self.clock))
@@ -78,13 +78,13 @@ class Thread:
         self.record(2 if tail else 1, function)
 
     def event(self, payload):
-        """A custom event: a message that the program logs."""
+        """Adds a custom event, a message that the program logs."""
         self.room(16 + len(payload))
         delta = self.delta()
         self.body += metadata(5, struct.pack("<ii", len(payload), delta)) + payload
 
     def work(self, microseconds):
-        """Lets about `microseconds` pass, occasionally on another processor."""
+        """Lets about `microseconds` pass. Occasionally the thread moves to another processor."""
         self.clock += int(microseconds * (0.8 + 0.4 * self.random.random()) * FREQUENCY / 1_000_000)
         if self.random.random() < 0.004:
             self.room(16)
@@ -99,7 +99,7 @@ class Thread:
 
 
 def refine(thread, level):
-    """Halves the mesh repeatedly: recursion, deeper where the mesh is finer."""
+    """Halves the mesh repeatedly by recursion, which is deeper where the mesh is finer."""
     thread.enter(REFINE, level)
     thread.work(9)
     for _ in range(2 if level < 4 else 0):
@@ -141,7 +141,7 @@ def step(thread, number, threads, rows):
 
 
 def main_thread(thread, threads, steps):
-    thread.exit(START_TRACING)          # entered before tracing began: an exit without an entry
+    thread.exit(START_TRACING)          # has no entry, because the function was entered before tracing began
     thread.enter(MAIN)
     thread.call(READ_MESH, 4000)
     refine(thread, 0)
@@ -153,7 +153,7 @@ def main_thread(thread, threads, steps):
 
 
 def worker_thread(thread, threads, steps):
-    thread.enter(WORKER)                # still running when the trace is written: never exited
+    thread.enter(WORKER)                # has no exit, because the function still runs when the trace is written
     thread.work(4500)
     for _ in range(steps):
         thread.enter(RUN_TASK)
@@ -164,7 +164,7 @@ def worker_thread(thread, threads, steps):
 
 
 def heat(threads, steps, seed, pid):
-    """All threads of one run."""
+    """Returns all threads of one run."""
     team = [Thread(pid, pid + n, START + n * 70_000, seed * 1000 + n) for n in range(threads)]
     main_thread(team[0], threads, steps)
     for thread in team[1:]:
@@ -173,7 +173,7 @@ def heat(threads, steps, seed, pid):
 
 
 def nested(depth, pid):
-    """One thread with `depth` calls inside each other, of two functions that call each other."""
+    """Returns one thread with `depth` nested calls of two functions that call each other."""
     thread = Thread(pid, pid, START, 0)
     for level in range(depth):
         thread.clock += 24
@@ -185,7 +185,7 @@ def nested(depth, pid):
 
 
 def write(path, team):
-    """Orders the buffers like the runtime's ring: by time, threads interleaved, the end first."""
+    """Orders the buffers as in the runtime's ring: by time, with the last part in front. Threads are interleaved."""
     buffers = sorted((clock, thread.tid, body) for thread in team for clock, body in thread.buffers)
     turn = len(buffers) // 3
     with open(path, "wb") as out:
@@ -218,7 +218,7 @@ def write_map(path):
 
 
 def samples(folder):
-    """name: threads, steps, seed. The suffixes are what a runtime makes up at random."""
+    """Writes the bundled traces. A run is {name: (threads, steps, seed)}; the suffixes are like those that a runtime makes up at random."""
     runs = {
         "2026-03/xray-log.heat.Ab12Cd": (3, 40, 1),
         "2026-03/xray-log.heat.k9WzRt": (3, 40, 2),
