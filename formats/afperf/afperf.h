@@ -13,7 +13,8 @@
 #include "formats/runtime/sums.h"
 
 /*
- * AFPerf files: records in any order, which refer to each other across the whole file. Parts, in order of dependency:
+ * AFPerf files. A file consists of records in any order, which refer to each other by ids across the whole file. A run has regions, which
+ * nest, and sections, which have intervals. Files, each of which depends only on those listed before it:
  *
  *   reader.c     bytes -> records and their fields
  *   number.c     fields -> numbers
@@ -21,38 +22,39 @@
  *   model.c      memory, warnings, ids as text, ticks paused in a run
  *   read.c       the pass over the file: definitions and references in memory, starts, stops and data as events
  *   names.c      resolves references to runs and sections
- *   match.c      finds the start of each stop, and the region or interval of data: a link per event
+ *   match.c      finds the start of each stop, and the region or interval of data; result: one link per event
  *   targets.c    events and links -> ends of runs, the owner of each data record, types of values
  *   stack.c      open regions -> contexts, times of regions, sums
  *   sections.c   intervals of sections -> times
- *   geometry.c   overlapping regions -> nesting by their times only
+ *   geometry.c   nests regions that overlap, by their times only
  *   nest.c       events and links of a run, by time -> contexts, times of regions, the trace
- *   rows.c       -> the tables other than values, trace and measurements
+ *   rows.c       fills the tables other than values, trace and measurements
  *   cursors.c    tables with cursors: trace, measurements
  *   afperf.c     the driver
  *
- * Memory holds runs, sections, types, pauses, references and contexts; open regions and intervals; and stops and data whose start has not
- * been found yet. All other data are in stores and sorters, which spill to disk. Each step passes once over the events in the order that
- * it needs.
+ * The following are held in memory: runs, sections, types, pauses, references and contexts; open regions and intervals; stops and data
+ * whose start has not been found yet. All other data are in stores and sorters, which spill to disk. Each step passes once over the events,
+ * in the order that it needs.
  */
 #define AFPERF_NONE UINT32_MAX
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/* A PauseResume, or several merged ones. */
+/* A pause of a run: a PauseResume record, or several merged ones. */
 struct afperf_pause {
     uint64_t start, stop;
     uint64_t before; /* ticks paused in this run before this pause */
-    uint32_t run;    /* a reference, later the run */
+    uint32_t run;    /* a reference until runs are resolved, then the run */
 };
 
-/* The kinds of objects that records name: runs and sections. Both begin with struct afperf_object. */
+/* The kinds of objects that records name by id. */
 enum afperf_thing { AFPERF_RUNS, AFPERF_SECTIONS, AFPERF_THINGS };
 
+/* The first member of struct afperf_run and struct afperf_section. */
 struct afperf_object {
     uint64_t offset, line; /* of its definition; if implicit, of the first record that needs it */
     struct afperf_id id;
-    bool implicit;
+    bool implicit;   /* no record defines it */
     uint32_t tags;   /* string of model->strings */
     uint32_t number; /* temporary, while objects are sorted */
 };
@@ -61,39 +63,39 @@ struct afperf_run {
     struct afperf_object is;
     uint64_t start, end; /* in ticks; start: not set in implicit runs */
     uint32_t units, wallclock, version, application, application_version; /* strings of model->strings */
-    bool geometry;
+    bool geometry;        /* its regions overlap, so geometry.c nests them */
     uint64_t nanoseconds; /* length of a tick; 1 if unknown */
 
     size_t pauses, n_pauses;              /* range in model->pauses */
-    uint64_t events, n_events, n_regions; /* range of moments in model->timeline; number of regions in it */
-    uint32_t first_section; /* head of the list of the run's sections; AFPERF_NONE: no sections */
+    uint64_t events, n_events, n_regions; /* range of moments in TIMELINE; number of regions in it */
+    uint32_t first_section;               /* its first section; AFPERF_NONE: it has no sections */
 };
 
 /*
- * A reference: how records name a run or section. All records of a segment that name a run by the same id share a reference. Records that
- * name a section by the same id share one until another SectionInfo has this id. References are resolved after the whole file has been
- * read. Reference 0 of runs is the current run before any record has named one.
+ * A reference stands for the run or section that records name. All records of a segment that name a run by the same id share a reference.
+ * Records that name a section by the same id share a reference until a further SectionInfo defines this id. References are resolved to
+ * objects after the whole file has been read. Reference 0 of runs is the current run before any record has named a run.
  */
 struct afperf_ref {
     struct afperf_id id;
     uint32_t segment;
-    bool defined;    /* defined by a RunInfo or SectionInfo of the segment */
-    bool maybe;      /* first field of a short SectionInfo: an id, or, if no run has this id, a timestamp */
-    uint32_t object; /* resolved run or section, or AFPERF_NONE */
-    uint64_t offset, line; /* of the first record that needs it; line 0: not needed */
-    uint32_t current;      /* reference of the current run at that record */
+    bool defined;    /* a RunInfo or SectionInfo of the segment defines it */
+    bool maybe;      /* the id, of a short SectionInfo, is a timestamp if no run has this id */
+    uint32_t object; /* the run or section that it is resolved to, or AFPERF_NONE */
+    uint64_t offset, line; /* of the first record that needs it; line 0: no record needs it */
+    uint32_t current;      /* reference of the run that is current at that record */
 };
 
-/* A definition of an id, also an implicit one: the reference that it defines. Sorted by id, then offset. */
+/* A definition of an id, which may be implicit. */
 struct afperf_meaning {
     uint64_t id, offset; /* offset: of the definition */
-    uint32_t ref;
+    uint32_t ref;        /* the reference that it defines */
 };
 
 struct afperf_names {
     struct afperf_ref *refs;
     size_t n, room;
-    struct afperf_meaning *meanings; /* the definitions of ids */
+    struct afperf_meaning *meanings; /* the definitions of ids, sorted by id, then offset */
     size_t n_meanings;
 };
 
@@ -108,15 +110,15 @@ enum afperf_type_field {
     AFPERF_TYPE_FIELDS
 };
 
-/* A measurement type: all definitions of an id by one reference; once runs are resolved, by one run. */
+/* A measurement type: all definitions of an id that belong to one run. */
 struct afperf_measure {
     uint64_t id;
-    uint32_t run; /* while reading: a reference */
+    uint32_t run; /* a reference until runs are resolved, then the run */
     struct {
         uint32_t text; /* string of model->strings, or PF_NO_STRING */
-        uint64_t line; /* line of the definition that set it */
+        uint64_t line; /* line of the definition that set the text */
     } fields[AFPERF_TYPE_FIELDS];
-    uint64_t line, definitions; /* line: of the last definition; definitions: their number */
+    uint64_t line, definitions; /* line of the last definition, and number of definitions */
     enum afperf_datatype datatype;
 };
 
@@ -127,10 +129,10 @@ struct afperf_section {
     uint32_t ref;   /* reference of its run */
     uint32_t label; /* string of model->strings */
     uint32_t context;
-    uint32_t first, count; /* range of numbers of its intervals */
-    pf_int128 total, total_net;
-    uint64_t covered, covered_net;
-    uint32_t next; /* next section of the run, or AFPERF_NONE */
+    uint32_t first, count;         /* range of numbers of its intervals */
+    pf_int128 total, total_net;    /* ticks of all intervals; net: without pauses of the run */
+    uint64_t covered, covered_net; /* ticks that at least one interval covers */
+    uint32_t next;                 /* next section of the run, or AFPERF_NONE */
 };
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
@@ -140,7 +142,7 @@ enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_
 /* Sums of a context in the run that is being nested. */
 struct afperf_sums {
     pf_int128 values[AFPERF_METRICS]; /* calls and ticks; sections have no exclusive ticks */
-    bool used;
+    bool used;                        /* something has been added */
 };
 
 enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
@@ -157,18 +159,18 @@ enum afperf_event_kind {
     AFPERF_EVENT_DATA, /* only in model->events */
 };
 
-/* A start, a stop or a data record. model->events is in file order. */
+/* A start, a stop or a data record. model->events has them in file order. */
 struct afperf_event {
     uint64_t offset, line; /* of the record */
-    uint64_t time;         /* data: the last timestamp */
-    uint64_t id;           /* of the region or interval; data: of the region, section or run */
+    uint64_t time;         /* data: the last timestamp of the record */
+    uint64_t id;           /* id of the region or interval; data: of the region, section or run */
     uint64_t other;        /* start of a region: its tags, see afperf_tags; data: id of the interval */
-    uint32_t owner;        /* regions and data: a reference to a run; intervals: to a section */
+    uint32_t owner;        /* regions and data: reference of a run; intervals: reference of a section */
     uint32_t label;        /* start of a region: string of the tree, or PF_NO_STRING */
-    uint8_t kind, type;    /* type: of a data record, enum afperf_type */
+    uint8_t kind, type;    /* enum afperf_event_kind; data: enum afperf_type */
     bool id_given, other_given;
-    bool processed; /* data with an aggregation type */
-    bool apart;     /* data: no start or stop since the last RunInfo that data without id may belong to */
+    bool processed; /* data: the record has an aggregation type */
+    bool apart;     /* data: no start or stop since the last RunInfo, so without id they have no region */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -177,39 +179,39 @@ enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * The match of an event: for the start of a region or interval, its stop; for a stop or data, the start. The number of an interval is its
- * row in the table "intervals", that of a region its row in "regions".
+ * The link of an event to its counterpart: of a start to its stop; of a stop or data to the start. Regions and intervals are numbered in
+ * the order of the rows of "regions" and "intervals".
  */
 struct afperf_link {
-    uint64_t time;   /* of the stop or start */
-    uint32_t number; /* of the region or interval */
-    uint32_t owner;  /* as in the start's event */
-    uint32_t index;  /* of the stop's or start's event */
+    uint64_t time;   /* time of the counterpart */
+    uint32_t number; /* number of the region or interval */
+    uint32_t owner;  /* owner of the start's event */
+    uint32_t index;  /* index of the counterpart in model->events */
     uint32_t found;  /* enum afperf_found */
 };
 
-/* Sorter record of a link; the sorted records become model->links. */
+/* A link as a record of a sorter. In sorted order, the links become model->links. */
 struct afperf_link_record {
     uint64_t index; /* of the event */
     struct afperf_link link;
 };
 
-/* An event of a run's timeline. A region's start precedes its stop, even if its length is 0. */
+/* An event of a run's timeline, which is sorted by time. The start of a region comes before its stop, even if both have the same time. */
 struct afperf_moment {
     uint64_t run, time;
-    uint64_t stop;        /* start of a region: when it stops, if it is closed */
-    uint64_t tags;        /* start of a region, see afperf_tags */
+    uint64_t stop;        /* start of a region: time of its stop, if it is closed */
+    uint64_t tags;        /* start of a region: its tags, see afperf_tags */
     uint32_t name;        /* start of a region: string of the tree */
-    uint32_t number : 28; /* region, or section of the interval */
-    uint32_t kind : 3;
-    uint32_t closed : 1; /* start of a region: a record stops it */
+    uint32_t number : 28; /* number of the region, or of the interval's section */
+    uint32_t kind : 3;    /* enum afperf_event_kind */
+    uint32_t closed : 1;  /* start of a region: the file has its stop */
 };
 
-/* Result of nesting for a region. */
+/* The result of nesting a region. */
 struct afperf_nested {
-    uint64_t number;          /* of the region */
-    uint32_t context, parent; /* parent: region, or AFPERF_NONE */
-    uint64_t stop, exclusive, exclusive_net, overlaps;
+    uint64_t number;          /* number of the region */
+    uint32_t context, parent; /* parent: number of a region, or AFPERF_NONE */
+    uint64_t stop, exclusive, exclusive_net, overlaps; /* overlaps: as in struct afperf_open */
 };
 
 /* A row of the table "intervals". */
@@ -219,6 +221,7 @@ struct afperf_interval {
     bool closed, id_given;
 };
 
+/* What a data record is about; _RUN_REGIONS and _RUN_SECTIONS: all regions or sections of a run. */
 enum afperf_scope {
     AFPERF_SCOPE_RUN,
     AFPERF_SCOPE_REGION,
@@ -232,8 +235,8 @@ enum afperf_scope {
 struct afperf_target {
     uint64_t offset, line; /* of the data record */
     enum afperf_scope scope;
-    uint32_t run;              /* a reference */
-    uint32_t object, interval; /* object: region or section; interval: its row number; AFPERF_NONE: none */
+    uint32_t run;              /* reference of the run */
+    uint32_t object, interval; /* numbers of the region or section, and of the interval; AFPERF_NONE: none */
 };
 
 /* ---- the model ---------------------------------------------------------------------------------- */
@@ -253,7 +256,7 @@ enum afperf_table {
     TABLES
 };
 
-/* Stores that outlive the pass: tag texts (see afperf_tags); moments; a context per region; an afperf_target per data record. */
+/* Stores that outlive the pass: the text of tags (see afperf_tags); moments; the context of each region; the target of each data record. */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {
@@ -269,7 +272,7 @@ struct afperf_model {
     struct afperf_run *runs;         /* in file order */
     struct afperf_measure *measures; /* once runs are resolved: sorted by id, then run */
     struct afperf_section *sections; /* in file order */
-    /* A segment begins at a version header: files may be concatenated. An id refers to an object of its own segment first. */
+    /* A segment begins at a version header, since files may be concatenated. Ids refer to objects of their own segment first. */
     struct afperf_segment {
         uint64_t offset; /* of its header */
         uint64_t events; /* number of events before it */
@@ -279,12 +282,12 @@ struct afperf_model {
     size_t runs_room, measures_room, sections_room, segments_room, pauses_room;
 
     /* During the pass only; owned by the run. */
-    struct pf_store *events, *links;     /* links: an afperf_link per event */
-    struct pf_sorter *nested;            /* an afperf_nested per region */
-    struct pf_sorter *intervals;         /* an afperf_interval per interval */
-    struct pf_sorter *covers;            /* intervals by section and start: see sections.c */
+    struct pf_store *events, *links;     /* struct afperf_event; struct afperf_link, one per event */
+    struct pf_sorter *nested;            /* struct afperf_nested, one per region, by number */
+    struct pf_sorter *intervals;         /* struct afperf_interval, by row */
+    struct pf_sorter *covers;            /* intervals by section and start, see sections.c */
     PF_LIST(struct afperf_sums) sums_of; /* by context */
-    PF_LIST(uint32_t) touched;           /* contexts with sums */
+    PF_LIST(uint32_t) touched;           /* contexts to which something has been added */
 
     struct pf_store *stores[STORES];
     struct pf_table tables[TABLES];
@@ -295,8 +298,8 @@ struct afperf_model {
 };
 
 /*
- * Functions of the pass take the model, report errors through model->run (see run.h) and are called by one thread. The model is immutable
- * after the pass; cursors then use only the functions that take a struct pf_error.
+ * Functions of the pass take the model. One thread calls them, and a failure ends model->run (run.h). After the pass, the model is
+ * immutable. Cursors use only functions that take a const model or a struct pf_error.
  */
 
 /* ---- model.c ------------------------------------------------------------------------------------ */
@@ -306,25 +309,28 @@ void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *
 #define AFPERF_GROW(model, name)                                                                             \
     afperf_grow((model), &(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name)
 
-/* Intern text: afperf_keep in model->strings, afperf_name in the tree's strings. */
+/* Intern a text, and return its number: afperf_keep in model->strings, afperf_name in the tree's strings. */
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text);
 uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size);
 
 /* Adds a warning about the record at this offset and line. */
 void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line);
 
-/* Create a store, or a sorter of records of `size` bytes that begin with `keys` numbers of 64 bits. The run owns them. */
+/* Creates a store, which the run owns. */
 struct pf_store *afperf_new_store(struct afperf_model *model);
+/* Creates a sorter of records of `size` bytes by their first `keys` words of 64 bits. The run owns it. */
 struct pf_sorter *afperf_new_sorter(struct afperf_model *model, size_t size, unsigned keys);
 
+/* Appends an item of `size` bytes to a store. */
 void afperf_append(struct afperf_model *model, struct pf_store *store, const void *item, size_t size);
+/* Adds a record to a sorter. */
 void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const void *record);
 
-/* Copies the item at this index, of `size` bytes, to *item. */
+/* Copies item number `index` of a store of items of `size` bytes to *item. */
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size);
 
-/* Returns a window on a store; the run frees the window. */
+/* Creates a window on a store. The run frees it. */
 struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store);
 
 /* Returns the next record of a sorter; NULL at the end. */
@@ -350,32 +356,32 @@ static inline uint32_t afperf_run_of_section(const struct afperf_model *model, u
     return afperf_run_of(model, model->sections[section].ref);
 }
 
-/* Returns the ticks that the run is paused between start and stop. */
+/* Returns for how many ticks the run is paused between start and stop. */
 uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop);
 
 /* Formats an id in hexadecimal, into AFPERF_HEX bytes. Returns the size. */
 enum { AFPERF_HEX = 19 };
 size_t afperf_hex(uint64_t id, char *text);
 
-/* Formats an id as a cell that borrows `text`, of AFPERF_HEX bytes; absent if not given. */
+/* Returns an id as a cell that borrows `text`, a buffer of AFPERF_HEX bytes; absent if the id is not given. */
 struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);
 
-/* Returns a string of the model; absent if empty. */
+/* Returns a string of model->strings as a cell; absent if it is empty. */
 struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string);
 
-/* Returns a non-negative number that may exceed 64 bits; borrows *value in that case. */
+/* Returns a non-negative number as a cell. If it exceeds 64 bits, the cell borrows *value. */
 static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 {
     return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
 }
 
 /*
- * The tags of a region are a range of stores[TAG_TEXTS]: the offset, above AFPERF_TAGS_BITS bits of size; 0: none. A record of 1 MiB has at
- * most 3 MiB of text once invalid bytes are replaced.
+ * The tags of a region are a range of the store TAG_TEXTS. A range is a number: the low AFPERF_TAGS_BITS bits are the size, the bits above
+ * them the offset; 0: no tags. The size fits, since a record of 1 MiB has at most 3 MiB of text once invalid bytes are replaced.
  */
 enum { AFPERF_TAGS_BITS = 22 };
 
-/* Reads tags as a cell that borrows from the window, absent if there are none. Returns 0, or -1 with *error filled. */
+/* Sets *cell to the tags, borrowed from the window; absent if there are none. Returns 0, or -1 with *error filled. */
 int afperf_tags(struct pf_store_window *window, uint64_t tags, struct pf_cell *cell, struct pf_error *error);
 
 /* ---- the steps of the pass, in order ------------------------------------------------------------ */
@@ -392,12 +398,12 @@ void afperf_fill_rows(struct afperf_model *model);
 /* ---- names.c ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset in
- * the same segment, the earliest one after it in the same segment, the latest before, the earliest after.
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE. The first of these definitions that exists decides: the last one
+ * before the offset in the same segment, the first one after it in the same segment, the last one before it, the first one after it.
  */
 uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
 
-/* Returns the last segment that starts at or before both an offset and the index of an event; the first one if there is none. */
+/* Returns the last segment that begins neither after an offset nor after an event (by index); the first segment if there is none. */
 size_t afperf_segment(const struct afperf_model *model, uint64_t offset, uint64_t event);
 
 /* ---- match.c ------------------------------------------------------------------------------------ */
@@ -414,19 +420,22 @@ struct afperf_walk {
 bool afperf_walk(struct afperf_walk *walk);
 
 /*
- * Returns the section of data: the one that they name by id, or, without id, that of `block`, the last start or stop before the data;
- * AFPERF_NONE if there is none.
+ * Returns the section of data: the section that they name or, if they have no id, the section of `block`, which is the last start or stop
+ * before the data; AFPERF_NONE: there is no such section.
  */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
 
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
-/* Returns the measurement type of an id: the run's own (*own is true), else that of the first run that defines it; NULL if undefined. */
+/*
+ * Returns the measurement type with an id: that of the run (sets *own), or that of the first run that defines the id; NULL if no run
+ * defines it.
+ */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
 
-/* Reads the record at an offset again. Returns 1; 0 if it no longer exists; -1 with *error filled. */
+/* Reads the record at an offset again. Returns 1; 0 if there is no record any more; -1 with *error filled. */
 int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t line,
                       struct afperf_record *record, struct afperf_decoded *decoded, struct pf_error *error);
 
@@ -434,12 +443,12 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 
 /* A region of a run, while it is open. */
 struct afperf_open {
-    uint64_t start, stop;          /* stop: only if known */
-    uint64_t covered, covered_net; /* ticks of the children */
+    uint64_t start, stop;          /* stop: not set until it is known */
+    uint64_t covered, covered_net; /* ticks that the children cover; net: without pauses of the run */
     uint64_t covered_to;           /* end of the part that the children cover */
     uint32_t number, name, context;
-    uint32_t overlaps; /* number of regions that it overlaps with */
-    bool closed;
+    uint32_t overlaps; /* number of regions that started before this one and stop inside it */
+    bool closed;       /* the file has its stop */
 };
 
 struct afperf_stack {
@@ -448,12 +457,12 @@ struct afperf_stack {
     PF_LIST(struct afperf_open) open;
 };
 
-/* Enters a region below the top of the stack, in the context of its name. */
+/* Pushes a region onto the stack. Its context is the child of its parent's context with the region's name. */
 void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
 
 /*
- * Leaves the region at the top of the stack, whose stop must be set: adds its times to its context and to the covered ticks of its parent,
- * and its record to model->nested. Siblings must be left in the order of their starts.
+ * Pops the region at the top of the stack, whose stop must be set. Adds its times to its context and to the covered ticks of its
+ * parent, and its record to model->nested. Siblings must be popped in the order of their starts.
  */
 void afperf_leave(struct afperf_stack *stack);
 
@@ -464,19 +473,19 @@ uint32_t afperf_context(struct afperf_model *model, uint32_t parent, uint32_t ke
 /* Adds to the sums of a context in the run that is being nested. */
 void afperf_add(struct afperf_model *model, uint32_t context, const pf_int128 values[AFPERF_METRICS]);
 
-/* Moves the sums to model->values, as values of this run. */
+/* Moves the sums of all contexts to model->values, as values of this run. */
 void afperf_end_sums(struct afperf_model *model, uint32_t run);
 
 /* ---- sections.c --------------------------------------------------------------------------------- */
 
 /*
- * afperf_begin_intervals creates the sorters. afperf_sort_interval sorts the interval that starts at the event of the walk, by its row in
- * the table "intervals" and by its section. An interval without stop ends with the run.
+ * afperf_begin_intervals creates the sorters model->intervals and model->covers. afperf_sort_interval adds the interval that starts at the
+ * event of the walk to both. An interval without stop ends with the run.
  */
 void afperf_begin_intervals(struct afperf_model *model);
 void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);
 
-/* Sums up the intervals of all sections. Then the rows of the intervals can be read from model->intervals. */
+/* Sums up the intervals of all sections. Afterwards, model->intervals yields the intervals in the order of their rows. */
 void afperf_time_intervals(struct afperf_model *model);
 
 /* Makes the contexts of a run's sections and adds their times. */
@@ -484,18 +493,18 @@ void afperf_time_sections(struct afperf_model *model, uint32_t run);
 
 /* ---- geometry.c --------------------------------------------------------------------------------- */
 
-/* Sorts the regions of all runs with `geometry`, run by run; those without stop get one. */
+/* Returns a sorter of the regions of all runs with `geometry`, by run and start. Regions without stop get one. */
 struct pf_sorter *afperf_sort_extents(struct afperf_model *model);
 
-/* Nests the regions of the stack's run, which are the next ones of the sorter, by their times only. */
+/* Nests the regions of the stack's run by their times only. They are the next records of the sorter. */
 void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *extents);
 
 /* ---- rows.c, cursors.c -------------------------------------------------------------------------- */
 
-/* Columns and count for a table's initializer. */
+/* The columns in the initialiser of a table. */
 #define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 
-/* Name and columns of the tables that rows.c fills; and the columns of runs. */
+/* The tables that rows.c fills (from FIRST_STORED on), and the columns of runs. */
 extern const struct pf_table afperf_row_tables[TABLES];
 extern const struct pf_column afperf_run_columns[];
 extern const size_t afperf_n_run_columns;

@@ -36,7 +36,7 @@ struct pf_cube_reading {
     enum pf_cube_section section;
     enum pf_cube_subject subject;
     int64_t depth;   /* number of open elements */
-    uint32_t metric; /* this and the next two: index of the innermost open element of the kind, or PF_CUBE_NONE */
+    uint32_t metric; /* this and the next two: index of the innermost open one, or PF_CUBE_NONE */
     uint32_t path;
     uint32_t node;
     struct pf_cube_region region;                 /* the open region */
@@ -46,7 +46,7 @@ struct pf_cube_reading {
     size_t room_paths, room_locations; /* of the cube's arrays */
     struct pf_ids region_ids, path_ids;
     PF_LIST(char) parameters;   /* stack: parameters of the open call paths */
-    PF_LIST(size_t) open_paths; /* stack: for each open call path, where its parameters begin in `parameters` */
+    PF_LIST(size_t) open_paths; /* stack: where the parameters of each open call path begin */
     bool doubled;               /* two call paths have the same id */
     bool is_cube;               /* <cube> has been seen */
 };

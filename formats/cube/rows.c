@@ -7,7 +7,7 @@
 
 enum {
     PIECE = 4 * 1024,    /* bytes to read at once if the following rows are likely to be read next */
-    SMALL = 1024 * 1024, /* a matrix of up to this size is read whole, since its rows may be in another order than call paths */
+    SMALL = 1024 * 1024, /* matrices up to this size are read whole: their rows may be in another order */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
     STREAM_MORE = 64,    /* maximum size of a stream in bytes: 5/4 of the row's size, plus this */
 };

@@ -189,7 +189,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
         if (got < 0)
             return -1;
         if (got && cube->paths[p].end == p + 1)
-            memcpy(sum, own, n * sizeof *sum); /* adding to the identity of minima or maxima would lose a NaN */
+            memcpy(sum, own, n * sizeof *sum); /* adding to an identity of minima or maxima loses a NaN */
         else if (got)
             pf_cube_add(kind, sum, own, n);
         if (p < sums->end)

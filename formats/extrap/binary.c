@@ -20,7 +20,7 @@
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
-enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* maximum size of a string, and size of the buffer, in bytes */
+enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* maximum string, and buffer, in bytes */
 
 struct extrap_binary {
     struct pf_study *study;
@@ -34,7 +34,7 @@ struct extrap_binary {
     unsigned char buffer[HELD];
 
     struct pf_ids metrics, callpaths, coordinates;
-    struct pf_ids names, files, lines; /* id of a region -> its name and file (strings of the tree), and its line */
+    struct pf_ids names, files, lines; /* region's id -> strings of its name and file, and line */
     struct pf_ids uses;                /* string of a name -> number of regions that have this name */
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
     struct pf_ids modelers;                   /* number of a generator, in file order -> its name */

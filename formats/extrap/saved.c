@@ -30,7 +30,7 @@
 enum {
     MODELERS_MAX = 1000,      /* maximum number of modelers of a file */
     MODEL_MAX = 256 * 1024,   /* maximum bytes of the JSON text of a model */
-    MEMBERS_MAX = 200 * 1000, /* maximum number of members that are examined; an archive has two per GB of values */
+    MEMBERS_MAX = 200 * 1000, /* maximum number of members to examine; there are two per GB of values */
 };
 
 /* Members of a measurement: {coordinate, median, mean, ..., values: [chunk, index]}. */

@@ -121,7 +121,7 @@ static bool read_chunk_part(const struct pf_zip_file *file, void *buffer, size_t
 struct array {
     uint64_t data;        /* offset of the numbers */
     uint64_t rows, count; /* number of rows, and of all numbers */
-    bool integer;         /* the numbers are signed 64-bit integers, otherwise doubles; both are little-endian */
+    bool integer;         /* little-endian numbers: signed 64-bit integers, otherwise doubles */
 };
 
 /* Parses a shape: "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */

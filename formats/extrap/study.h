@@ -133,7 +133,7 @@ static const struct pf_note_kind PF_INCOMPLETE_SERIES = {"warning", "incomplete-
 
 struct pf_study {
     char version[32]; /* of the format; shown in info.txt */
-    char scaling[32]; /* name of the way Extra-P reduced the values of many locations to one; empty: not declared */
+    char scaling[32]; /* how Extra-P reduced the values of many locations to one; empty: unknown */
 
     struct pf_strings *parameters, *metrics; /* string i is the name of parameter or metric i, with its NUL */
     struct pf_strings *units;                /* units with their NULs */
@@ -172,7 +172,7 @@ struct pf_study {
     struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
-    uint64_t next_step, steps; /* for progress reports: where the next one is due, and the total, in bytes or items */
+    uint64_t next_step, steps; /* progress: where the next report is due, and the total */
     struct pf_place next;      /* place of the next value */
 };
 

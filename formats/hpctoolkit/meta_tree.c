@@ -26,7 +26,7 @@ struct meta_tree_reading {
     struct hpc_array lists[HPC_LISTS];
     PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
     uint64_t
-        walked; /* total size of the arrays pushed so far; at most the section's size if they do not overlap */
+        walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
     bool duplicates; /* a duplicate context id has been reported */
 };
 

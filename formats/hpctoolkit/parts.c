@@ -119,7 +119,7 @@ void hpc_parts_open(struct pf_run *run)
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
 struct parts_piece {
-    uint32_t rank, thread; /* thread: the thread's number, or FIRST_STREAM plus the number of a GPU's stream */
+    uint32_t rank, thread; /* thread: its number, or FIRST_STREAM plus the number of a GPU's stream */
     uint32_t part;
     bool traces, merged;
     bool taken;           /* this trace is assigned to a piece with values */

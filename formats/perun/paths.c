@@ -34,7 +34,7 @@ struct perun_paths {
         uint32_t context, uid;
     } * places; /* PLACES */
     char name[NAME_MAX_SIZE];
-    size_t name_size, file_size; /* bytes in `name`, and bytes of the file name that it begins with (0: none) */
+    size_t name_size, file_size; /* size of `name`, and of the file name that it begins with (0: none) */
     uint32_t line;               /* the source line that `name` contains; 0: none */
     PF_LIST(struct step) steps;
     size_t files_room, lines_room; /* capacity of tree->file and tree->line */

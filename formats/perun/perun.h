@@ -91,7 +91,7 @@ struct perun_value {
 struct perun_region {
     bool numbered; /* a snapshot, with this number */
     bool used;     /* has at least one resource or entry */
-    bool told;     /* the region is an object in the file; `time` is then that object's time, never a resource's */
+    bool told;     /* it is an object in the file: `time` is that object's, never a resource's */
     int64_t number;
     uint32_t partition;
     struct pf_cell time; /* a text is owned by the tree's strings */
@@ -104,7 +104,7 @@ struct perun_data {
     struct perun_field *field_list;
     size_t fields_room;
 
-    struct pf_store *items, *entries; /* struct perun_item: resources and types; entries of resource_type_map */
+    struct pf_store *items, *entries; /* struct perun_item; entries: of resource_type_map */
     struct pf_store *values;          /* struct perun_value */
     struct pf_store *columns;         /* struct pf_cell: the cells of types with columns */
     struct pf_store *texts;           /* the bytes of texts in values and columns */
@@ -299,7 +299,7 @@ struct perun_walk {
     struct pf_store_window items, entries, values;
     uint64_t number;        /* number of the current row */
     uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current item; for a type: a copy of its entry, with the type's `first` and `rows` */
+    struct perun_item item; /* the current item; for a type: its entry, with the type's `first` and `rows` */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* the value is in a column, and differs by row */
@@ -349,7 +349,7 @@ bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_st
 struct perun {
     struct pf_sums *sums;              /* from PF_MODELLED on */
     struct pf_input *input;            /* the file, decompressed if it is compressed */
-    struct perun_stored_header stored; /* the header before the JSON; size 0: the file is not a stored object */
+    struct perun_stored_header stored; /* the header before the JSON; size 0: not a stored object */
 
     struct perun_data data;   /* from PF_PARTITIONED on */
     struct pf_strings *names; /* of metrics and columns, each with its NUL */
@@ -414,7 +414,7 @@ struct perun_model {
     bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
-        n_values; /* one value per bucket or point: index of the first one in data->model_values, and their number */
+        n_values; /* values of buckets or points: index of the first in data->model_values, and number */
 };
 
 /*

@@ -62,7 +62,7 @@ struct reader {
     const struct pf_rows *threads; /* the partitions */
     size_t thread;
     uint64_t buffer_end; /* file offset of the end of the last event's buffer */
-    uint64_t damage;     /* file offset where records were or may have been lost since the last event; UINT64_MAX: none */
+    uint64_t damage;     /* file offset of records lost since the last event; UINT64_MAX: none */
 };
 
 /* Returns the name of a function. Interns it at the function's first entry. */

@@ -289,7 +289,7 @@ static int make_targets(struct map *map, struct pf_error *error)
         uint64_t address = map->functions[i];
         if (i && address == map->functions[i - 1])
             continue;
-        if (map->n_targets > XRAY_NAMES_MAX) /* one more than the limit, so that xray_names_add reports the excess */
+        if (map->n_targets > XRAY_NAMES_MAX) /* one more than the limit: xray_names_add reports it */
             return 0;
         int64_t first = target_at(map, address);
         uint32_t number = (uint32_t)map->n_targets;

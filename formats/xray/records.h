@@ -52,7 +52,7 @@ struct xray_event {
     uint64_t tsc;
     uint32_t function; /* function records only; 28 bits in FDR logs */
     int32_t cpu;       /* -1: unknown */
-    uint32_t size;     /* custom and typed events: size of the payload in bytes; all of it is inside the buffer */
+    uint32_t size;     /* custom and typed events: payload size in bytes, all inside the buffer */
     uint16_t type;     /* typed events only */
     uint8_t kind;      /* enum xray_kind */
     bool arguments;    /* an argument record follows, of which the end may be missing */
@@ -85,7 +85,7 @@ struct xray_decoder {
     const struct pf_note_kind *fault;    /* why decoding of the range ended early; NULL: it did not */
     uint64_t fault_offset, fault_detail; /* fault_detail: a number for the message, or XRAY_NO_NUMBER */
     uint64_t untimed;                    /* number of records skipped since the time was not known yet */
-    uint64_t strays; /* number of arguments without a function record, and of preamble records after the preamble */
+    uint64_t strays; /* number of arguments without a function record, and of misplaced preamble records */
 
     /* Basic logs only. */
     uint32_t function, tid, pid;         /* of the last function record; pid: 0 before version 3 */

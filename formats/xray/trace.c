@@ -339,7 +339,7 @@ struct position {
     uint64_t offset; /* offset of the next record, relative to the range's body */
     uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;
-    uint64_t depth; /* number of open calls; if at most STACK_SAVED, their function ids follow, outermost first */
+    uint64_t depth; /* open calls; up to STACK_SAVED of them: their function ids follow, outermost first */
     uint32_t thread;
     int32_t cpu;
     uint64_t timed;

@@ -125,7 +125,7 @@ enum { XRAY_METRICS = 6 };
 /* The rows of the tables of durations (durations.c). */
 struct xray_durations {
     struct pf_store *store; /* owned */
-    uint64_t *first;        /* first row of each thread, then first row of the total, then the number of rows; owned */
+    uint64_t *first;        /* first row of each thread and of the total, and the number of rows; owned */
 };
 
 struct xray_state {
@@ -158,7 +158,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative;      /* number of (thread, context) pairs (profiling files: records) with negative ticks */
+    uint64_t negative;      /* number of contexts per thread (profiling: records) with negative ticks */
 };
 
 /* In the run: xray_model_begin makes an empty model; xray_model_finish sorts the run's warnings and adds those on the whole model. */
@@ -196,7 +196,7 @@ void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_numbered xray_durations; /* rows of threads if the table's first column is the thread, otherwise the total */
+extern const struct pf_numbered xray_durations; /* of threads or in total, by the first column */
 
 /* Columns of the table of a log's threads, after id and name (calls.c), and columns of the trace. */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
