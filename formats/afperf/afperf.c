@@ -12,18 +12,18 @@ extern const struct pf_driver pf_afperf_driver;
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* Header of version 1: MAGIC, which is 16 bytes including trailing spaces, then a line end or the end of the file. */
+/* The header of version 1 is MAGIC, which includes trailing spaces. A line end or the end of the file must follow it. */
 #define MAGIC      "# AFPerf v1     "
 #define MAGIC_SIZE (sizeof MAGIC - 1)
 
-/* Number of bytes needed for the decision: a byte order mark, the header and a line end. */
+/* Number of bytes that problem_of_head needs: a byte-order mark, the header and a line end. */
 enum { HEAD_SIZE = 3 + MAGIC_SIZE + 2 };
 
 /* Common prefix of the headers of all versions. */
 #define COMMON      "# AFPerf v"
 #define COMMON_SIZE (sizeof COMMON - 1)
 
-/* Returns true if the first line is a header of any version, and not a heading that continues with words. */
+/* Returns true if the first line is a header of any version. A Markdown heading, in which words follow, is none. */
 static bool is_header(const char *head, size_t size)
 {
     if (size <= COMMON_SIZE || memcmp(head, COMMON, COMMON_SIZE) != 0)
@@ -37,7 +37,10 @@ static bool is_header(const char *head, size_t size)
     return version && (at == size || head[at] == '\n');
 }
 
-/* Returns why a file cannot be read, or NULL if it can. *is_afperf: the file is in this format, even if it cannot be read. */
+/*
+ * Returns why a file with this beginning cannot be read, or NULL if it can. Sets *is_afperf to whether the file is in any version of this
+ * format.
+ */
 static const char *problem_of_head(const char *head, size_t size, bool *is_afperf)
 {
     *is_afperf = true;
@@ -131,7 +134,7 @@ static void list_tables_of(struct pf_model *profile, struct afperf_model *model)
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
-/* The content of a compressed file, unpacked. */
+/* A compressed file has a blob with its unpacked content. */
 static const struct pf_blob blobs[] = {{.name = "profile.afperf"}};
 
 static int set_blobs(struct pf_model *model, struct pf_error *error)
@@ -252,13 +255,13 @@ static void read_afperf_file(struct pf_run *run, void *arg)
     pf_notes_sort(&run->notes);
 }
 
-/* One stage suffices: runs, like all other data, are known only after the whole file has been read. */
+/* Loads all data in the first stage, because even the runs are known only after the whole file has been read. */
 static int load_afperf(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
     struct afperf_model *model = profile->state;
     if (stage != PF_PARTITIONED || !pf_run(profile, read_afperf_file, model, error))
         return 0;
-    /* The load failed: restore the state before it. */
+    /* The load failed, so restore the state before it. */
     struct afperf_model opened = {
         .profile = profile, .input = model->input, .limit = model->limit, .extra = model->extra};
     free_parts(model);

@@ -32,18 +32,18 @@ static int read_context(struct pf_store_window *contexts, uint32_t region, int64
 
 /* State of an open cursor. Cursors of "trace" use only the windows. */
 struct afperf_cursor {
-    struct pf_store_window items, contexts, tags; /* items: moments or targets */
+    struct pf_store_window items, contexts, tags; /* items: moments of "trace", targets of "measurements" */
     struct afperf_reader *reader;
-    uint64_t entered; /* number of the data record in `record`, plus 1; 0: none */
+    uint64_t entered; /* number of the data record in `record`, plus 1; 0 if there is none */
     struct afperf_target target;
-    int64_t context; /* of the target; -1: none */
+    int64_t context; /* context of the target; -1 if it has none */
     struct afperf_record record;
     struct afperf_decoded decoded;
     uint64_t next; /* number of the next row */
     char id[AFPERF_HEX];
 };
 
-/* Creates the state of a cursor over the items of this size in a store. Returns 0, or -1 with *error filled. */
+/* Creates the state of a cursor on a store whose items have this size. Returns 0, or -1 with *error filled. */
 static int afperf_open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum afperf_store items,
                        size_t size, struct pf_error *error)
 {
@@ -148,8 +148,9 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * The table "measurements": all values as in the file. Each cursor reads the wanted data records from the file again. A row's number holds
- * the number of the data record, above FIELD_BITS bits for the index of the field in the record (0: the first value).
+ * The table "measurements" has all values of the file, as they are there. Each cursor reads the wanted data records from the file again.
+ * The number of a row is the number of its data record, shifted by FIELD_BITS, plus the index of a field of this record. The row is the
+ * first measurement from this field on. The index 0 therefore means the record's first measurement.
  */
 enum { FIELD_BITS = 21 };
 
@@ -168,7 +169,7 @@ static int begin_measurements(const struct pf_cursor *cursor, struct pf_numbers 
     return 0;
 }
 
-/* Sets the context that the data belong to. Returns 0, or -1 with *error filled. */
+/* Sets measurements->context. Returns 0, or -1 with *error filled. */
 static int set_context(const struct afperf_model *model, struct afperf_cursor *measurements,
                        struct pf_error *error)
 {
@@ -233,7 +234,7 @@ static void fill_measurement(const struct afperf_model *model, struct afperf_cur
     memcpy(cells, row, sizeof row);
 }
 
-/* Reads the record of these data if the restriction allows them. Returns 1; 0 if not; -1 with *error filled. */
+/* Reads data record number `data`, unless the cursor's restriction excludes it. Returns 1; 0 if it does; -1 with *error filled. */
 static int enter_data(const struct pf_cursor *cursor, struct afperf_cursor *measurements, uint64_t data,
                       struct pf_error *error)
 {

@@ -4,14 +4,16 @@
 #include <string.h>
 
 /*
- * The fields of each record type, in order, one letter each:
- *   t timestamp   T timestamp, may be blank   e END, then START timestamp   r run id   o id of region or section
- *   i interval id   y id of a measurement type   a aggregation type   v measurements: pairs, up to the end   n name
- *     or label
- *   g tags   u units   d datatype   s summary   x description   w wall-clock time   c format version   A application
- *     version
+ * The fields of each record type after the name of the type. Each letter stands for a field, `e` for two:
  *
- * as_in_examples: the fields in the examples of the format document, which omit one in some types.
+ *   t  timestamp                       a  aggregation type              d  datatype
+ *   T  timestamp, which may be blank   v  measurements, up to the end   s  summary
+ *   e  timestamps of end and start     n  name or label                 x  description
+ *   r  id of a run                     g  tags                          w  wall-clock time
+ *   o  id of a region or section       u  units                         c  format version
+ *   i  id of an interval               y  id of a measurement type      A  application version
+ *
+ * The examples of the format document omit a field in some types. `as_in_examples` holds the fields of these examples.
  */
 static const struct {
     const char *name, *fields, *as_in_examples;
@@ -33,7 +35,7 @@ static const struct {
     [AFPERF_SECTION_STOP] = {"SectionStop", "toi", NULL},
 };
 
-/* Returns the type of a record, which is given by name or by number. */
+/* Returns the type of a record from its first field, which is the type's name or number. */
 static enum afperf_type afperf_type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
@@ -80,9 +82,9 @@ static bool is_other_major(struct afperf_text version)
 }
 
 /*
- * Returns true if the record omits a field, like the format document's examples (the short shape). Field 3 of
- * RegionStart and SectionInfo is an id in the full shape, the label in the short one. Field 4 of RunInfo is the version
- * in the full shape, the run's id in the short one; *error is set if it is neither.
+ * Returns true if the record has the short shape: like the format document's examples, it omits a field. Field 3 of
+ * RegionStart and SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the
+ * version in the full shape, and the run's id in the short one. If it is neither, *error is set.
  */
 static bool is_example(const struct afperf_record *record, enum afperf_type type, enum afperf_problem *error)
 {
@@ -104,8 +106,8 @@ static bool is_example(const struct afperf_record *record, enum afperf_type type
 /* ---- fields ------------------------------------------------------------------------------------- */
 
 /*
- * Parses a number, unless the record has an error already. Returns true if there is a number. A blank field is an error
- * unless `may_be_blank`.
+ * Parses a number, unless the record has an error already. Returns true if there is a number. Sets decoded->error if
+ * there is none, except if the field is blank and `may_be_blank` is set.
  */
 static bool take_number(struct afperf_decoded *decoded, struct afperf_text field, uint64_t *value,
                         bool may_be_blank)
@@ -134,7 +136,7 @@ bool afperf_next_pair(const struct afperf_record *record, const struct afperf_de
     return false;
 }
 
-/* Rejects spans that end before they start. */
+/* Sets the error of an aggregate or pause that ends before it starts. */
 static void check_span(struct afperf_decoded *decoded)
 {
     if (!decoded->error && decoded->end < decoded->time)
@@ -142,7 +144,10 @@ static void check_span(struct afperf_decoded *decoded)
                                                               : AFPERF_AGGREGATE_ENDS_BEFORE_START;
 }
 
-/* Takes the measurements: the rest of the record, from field `first` on, in pairs. A blank last field is ignored. */
+/*
+ * Takes the measurements from the fields from `first` to the end of the record. Each is a pair of fields. A blank last
+ * field without a partner is ignored.
+ */
 static void take_values(const struct afperf_record *record, size_t first, struct afperf_decoded *decoded)
 {
     size_t n = record->n > first ? record->n - first : 0, pairs = n / 2, good = 0;
@@ -159,7 +164,7 @@ static void take_values(const struct afperf_record *record, size_t first, struct
         decoded->error = AFPERF_NO_MEASUREMENT;
 }
 
-/* Returns the member for a text field of the kind `letter`. */
+/* Returns the member that holds the text field with this letter in `types`. */
 static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 {
     return letter == 'a'   ? &decoded->aggregation
@@ -174,7 +179,7 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
                            : &decoded->application_version;
 }
 
-/* Takes field number `at`, of the kind `letter`. */
+/* Takes field number `at`, which has this letter in `types`. */
 static void afperf_take_field(const struct afperf_record *record, size_t at, char letter,
                        struct afperf_decoded *decoded)
 {
@@ -221,7 +226,7 @@ static void decode(const struct afperf_record *record, struct afperf_decoded *de
     for (; *fields; fields++) {
         afperf_take_field(record, at, *fields, decoded);
         at += *fields == 'e' ? 2 : 1;
-        /* The error of is_example concerns field 4: errors of earlier fields override it, those of later fields do not. */
+        /* The error of is_example is about field 4, so it counts unless an earlier field has an error. */
         if (at == 4 && !decoded->error)
             decoded->error = error;
     }

@@ -51,28 +51,28 @@ struct afperf_decoded {
      * file has this id, else a timestamp.
      */
     bool run_or_time;
-    uint64_t time, end; /* timestamps in ticks; end: of aggregates and pauses, else equal to `time` */
-    struct afperf_id run, object, interval; /* object: region, section, or record id of an aggregate */
-    struct afperf_text aggregation;         /* trimmed */
-    size_t values, values_end;     /* range of fields with measurements: pairs of type id and value */
-    struct afperf_text name, tags; /* name: label, application, or name of a measurement type */
-    /* RunInfo only; trimmed, except application_version. */
+    uint64_t time, end; /* timestamps in ticks; only aggregates and pauses have an `end` other than `time` */
+    struct afperf_id run, object, interval; /* object: id of a region or section; in aggregates, also of a run */
+    struct afperf_text aggregation; /* trimmed */
+    size_t values, values_end;      /* range of the fields that hold measurements, each a type id and a value */
+    struct afperf_text name, tags;  /* name: label, application, or name of a measurement type */
+    /* Only RunInfo has these. All but application_version are trimmed. */
     struct afperf_text units, version, wallclock, application_version;
-    /* MeasurementType only (which also has `units`); not trimmed. */
+    /* Only MeasurementType has these (and `units`). They are not trimmed. */
     uint64_t type_id;
     struct afperf_text datatype, summary, description;
 };
 
 /*
- * Reads the next record (see afperf_reader_next), and decodes it if it has fields; decoding errors are in
- * decoded->error.
+ * Reads the next record like afperf_reader_next, and decodes it if its kind is AFPERF_FIELDS. If the record is invalid,
+ * the call still succeeds, and decoded->error is set.
  */
 int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
                         struct afperf_decoded *decoded, struct pf_error *error);
 
 /*
- * Returns the next valid pair of a data record, from field *at on (initially decoded->values), and advances *at.
- * Returns false at the end.
+ * Sets *pair to the first measurement, from field *at on, whose type id is valid, and *at to the field after it. The
+ * first call takes *at = decoded->values. Returns false if there is no further measurement.
  */
 bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
                       struct afperf_pair *pair);

@@ -4,18 +4,18 @@
 #include "formats/afperf/afperf.h"
 
 /*
- * Nests the regions of runs that violate the format's rule of strict nesting: a region's parent is the innermost region that contains it.
- * Extents are half open: a region that starts where another ends is not inside it.
+ * Nests the regions of runs in which regions overlap, although the format requires that they nest. A region's parent is the innermost
+ * region whose extent contains that of the region. Extents are half open, so a region that starts where another ends is not inside it.
  */
 
-/* The starts of a run's regions, in order of time. */
+/* A pass over the starts of a run's regions, in order of time. */
 struct starts {
     struct afperf_model *model;
     struct pf_store_window *timeline;
-    uint64_t next, end; /* moments */
+    uint64_t next, end; /* the next moment of the timeline, and the end of the run's moments */
 };
 
-/* Returns true with the next start. */
+/* Sets *start to the next start. Returns false if there is none. */
 static bool next_start(struct starts *starts, struct afperf_moment *start)
 {
     while (starts->next < starts->end) {
@@ -28,12 +28,12 @@ static bool next_start(struct starts *starts, struct afperf_moment *start)
 
 /* ---- unclosed regions --------------------------------------------------------------------------- */
 
-/* A min-heap of the stops of closed regions that have started. */
+/* The stops of the closed regions that have started at a point in time, which moves forward. */
 struct stops {
     struct afperf_model *model;
-    PF_LIST(uint64_t) heap;
-    struct starts started;     /* regions whose start has been reached */
-    struct afperf_moment next; /* the first region whose start has not been reached; valid if `any` */
+    PF_LIST(uint64_t) heap;    /* a min-heap of stops */
+    struct starts started;     /* a pass over the regions, which is one region ahead of the heap */
+    struct afperf_moment next; /* this region, whose start has not been reached; valid if `any` */
     bool any;
 };
 
@@ -62,8 +62,8 @@ static void heap_drop_smallest(struct stops *stops)
 }
 
 /*
- * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first, else with the run. Must
- * be called in order of starts.
+ * Returns the stop of a region without stop. Of the closed regions that contain its start, it ends with the one that ends first. If there
+ * are none, it ends with the run, at `end`. Calls must be in order of the starts.
  */
 static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 {
@@ -80,7 +80,10 @@ static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 
 /* ---- nesting ------------------------------------------------------------------------------------ */
 
-/* A record of the sorter: by run and start, longer regions first; equal ones stay in file order. */
+/*
+ * A record of the sorter. Of the regions that start at the same time, the longest comes first, since it contains the others. Regions with
+ * equal extents stay in file order.
+ */
 struct extent {
     uint64_t run, start, inverted_stop;
     uint32_t number, name;

@@ -23,7 +23,7 @@ static int by_id_and_offset(const void *left, const void *right)
     return order ? order : afperf_order_of(a->ref, b->ref);
 }
 
-/* Lists the meanings of the ids of runs or sections. */
+/* Lists the definitions of the ids of runs or sections, in the order in which afperf_find needs them. */
 static void list_meanings(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
@@ -99,13 +99,16 @@ static void add_implicit(struct afperf_model *model, enum afperf_thing thing, co
     afperf_note(model, AFPERF_UNRESOLVED_SECTION, ref->offset, ref->line);
 }
 
-/* Creates implicit objects for needed but undefined references: one per id, and one for each reference without an id. */
+/*
+ * Creates implicit objects for the references that records need but none defines. References with equal ids share an object; each
+ * reference without an id gets its own.
+ */
 static void add_all_implicit(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_ref *refs = model->names[thing].refs;
     size_t n_refs = model->names[thing].n, n = 0;
     struct afperf_meaning *unknown = PF_OWN(model->run, calloc(n_refs + 1, sizeof *unknown), free);
-    for (uint32_t i = thing == AFPERF_RUNS; i < n_refs; i++) /* resolve_runs resolves reference 0 of runs */
+    for (uint32_t i = thing == AFPERF_RUNS; i < n_refs; i++) /* reference 0 of runs is left to resolve_runs */
         if (refs[i].object == AFPERF_NONE && refs[i].line && !refs[i].maybe)
             unknown[n++] = (struct afperf_meaning){refs[i].id.id, refs[i].offset, i};
     if (n)
@@ -123,7 +126,7 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    /* A short SectionInfo whose first field is not a run's id needs the reference of the current run instead. */
+    /* If the first field of a short SectionInfo is no run's id, the section belongs to the run that is current there. */
     for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
@@ -144,7 +147,7 @@ static int by_offset(const void *left, const void *right)
     return order ? order : afperf_order_of(a->number, b->number);
 }
 
-/* Sorts runs or sections into file order, since implicit ones have been appended. */
+/* Sorts runs or sections into file order, because implicit ones have been appended, and renumbers the references to them. */
 static void put_in_file_order(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
@@ -165,8 +168,8 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
 }
 
 /*
- * Resolves references to runs. The records before any that names a run belong to the run of the only RunInfo, if there is exactly one;
- * otherwise to a provisional implicit run.
+ * Resolves references to runs. Reference 0 stands for the run of the records before the first that names one. It is the run of the RunInfo
+ * if the file has exactly one, else a provisional implicit run.
  */
 static void resolve_runs(struct afperf_model *model)
 {
@@ -200,7 +203,7 @@ static int by_id_and_run(const void *left, const void *right)
     return order ? order : afperf_order_of(a->line, b->line);
 }
 
-/* Merges the definitions of another reference to the same run; per field, the later definition wins. */
+/* Merges measurement types of two references to the same run. Of each field, the later definition counts. */
 static void merge_measures(struct afperf_measure *into, const struct afperf_measure *from)
 {
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++) {
@@ -271,7 +274,7 @@ static void merge_pauses(struct afperf_model *model)
 
 /* ---- numbers of runs ---------------------------------------------------------------------------- */
 
-/* Removes the provisional run of the records before the first named run, if no record needs it. */
+/* Puts the runs in file order. Removes the provisional run, see resolve_runs, if no record needs it. */
 static void order_runs(struct afperf_model *model)
 {
     struct afperf_ref *initial = &model->names[AFPERF_RUNS].refs[0];

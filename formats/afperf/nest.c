@@ -7,9 +7,9 @@
 
 struct afperf_nesting {
     struct afperf_model *model;
-    struct pf_sorter *moments; /* by run and time; stable: pauses come first, then file order */
+    struct pf_sorter *moments; /* by run and time; of equal times, pauses come first, the others are in file order */
     struct afperf_walk walk;
-    PF_LIST(struct afperf_open) trial; /* open regions, for try_moment */
+    PF_LIST(struct afperf_open) trial; /* the open regions, in try_moment */
     struct afperf_stack stack;
     struct pf_store_window *timeline;
 };
@@ -31,7 +31,10 @@ static uint32_t name_of_region(struct afperf_model *model, const struct afperf_e
     return afperf_name(model, id, afperf_hex(start->id, id));
 }
 
-/* Returns true if the stop of a region is before its start in the file and not after it in time: it is then sorted with the start. */
+/*
+ * Returns true if the stop of a region is before its start in the file, and not after it in time. The stop then becomes a moment when its
+ * start is read, so that it is sorted after the start.
+ */
 static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop_time, uint64_t stop_index)
 {
     return stop_time <= start_time && stop_index < start_index;
@@ -56,7 +59,10 @@ static void sort_region(struct afperf_nesting *nesting, const struct afperf_even
                         .kind = AFPERF_EVENT_REGION_STOP, .time = event->time, .number = moment.number});
 }
 
-/* Sorts the event of the walk, unless it is data or a stop without start. A stop earlier than its start is moved to the start's time. */
+/*
+ * Adds the event of the walk to the sorter, unless it is data or a stop without start. A stop whose time is before that of its start gets
+ * the time of the start.
+ */
 static void sort_event(struct afperf_nesting *nesting)
 {
     const struct afperf_model *model = nesting->model;
@@ -110,8 +116,8 @@ static void sort_moments(struct afperf_nesting *nesting)
 /* ---- trial -------------------------------------------------------------------------------------- */
 
 /*
- * Replays an event with a stack of open regions. A stop also ends the regions inside the stopped one that have no stop. Returns false if
- * one of these has a stop, so that regions overlap.
+ * Replays a moment with the stack nesting->trial. A stop also ends the regions inside the stopped one. Returns false if one of these has a
+ * stop of its own, because the two regions overlap then.
  */
 static bool try_moment(struct afperf_nesting *nesting, const struct afperf_moment *moment)
 {
@@ -151,7 +157,10 @@ static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, 
 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
-/* Leaves open regions, innermost first, up to and including the one with this number, or all; those without stop end at `time`. */
+/*
+ * Leaves open regions, from the innermost one up to the one with this number. Leaves all of them if none has it. Regions without stop end
+ * at `time`.
+ */
 static void leave_to(struct afperf_nesting *nesting, uint32_t number, uint64_t time)
 {
     struct afperf_stack *stack = &nesting->stack;

@@ -7,7 +7,7 @@
 
 #include "formats/kit/number.h"
 
-/* Maximum length of a number read by strtod; longer ones are treated as text. */
+/* Maximum length of a number that read_special reads. Longer ones count as text. */
 enum { HEX_MAX = 400 };
 
 struct afperf_text afperf_trim(struct afperf_text text)
@@ -36,7 +36,7 @@ static unsigned digit_of(char c)
     return letter < 6 ? 10 + letter : 16;
 }
 
-/* Parses an integer of any sign; *size is its absolute value. */
+/* Parses an integer of any sign. Sets *size to its absolute value. */
 static enum afperf_problem read_integer(struct afperf_text text, uint64_t *size, bool *minus, bool *padded)
 {
     text = afperf_trim(text);
@@ -72,7 +72,7 @@ enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bo
     return number && minus ? AFPERF_NEGATIVE_NUMBER : problem;
 }
 
-/* Parses an integer in [low, high]. */
+/* Converts an integer from `low` to `high` to a cell. Returns false if the text is not one. */
 static bool integer_value(struct afperf_text text, int64_t low, int64_t high, struct pf_cell *cell)
 {
     uint64_t size;
@@ -144,7 +144,7 @@ static bool double_value(struct afperf_text text, struct pf_cell *cell)
     return true;
 }
 
-/* Parses a value of unknown datatype. */
+/* Converts a value of unknown datatype. The cell, which holds the text, is replaced if the text is a number. */
 static bool any_value(struct afperf_text text, struct pf_cell *cell)
 {
     uint64_t large;

@@ -17,12 +17,13 @@ struct afperf_text afperf_trim(struct afperf_text text);
 bool afperf_is(struct afperf_text text, const char *word);
 
 /*
- * Parses an id or timestamp, 0 to 2^64 - 1. Returns AFPERF_SOUND; AFPERF_MISSING_FIELD if blank; AFPERF_BAD_INTEGER,
- * AFPERF_NEGATIVE_NUMBER or AFPERF_NUMBER_OUT_OF_RANGE. *padded is set (never cleared) if a decimal number has a
- * leading zero.
+ * Parses an id or timestamp, 0 to 2^64 - 1. Returns AFPERF_SOUND if it is valid, and AFPERF_MISSING_FIELD if the text
+ * is blank. Other invalid texts yield AFPERF_BAD_INTEGER, AFPERF_NEGATIVE_NUMBER or AFPERF_NUMBER_OUT_OF_RANGE. Sets
+ * *padded if a decimal number has a leading zero, and never clears it.
  */
 enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
+/* Parses a floating-point number. Returns false if the text is not one. */
 bool afperf_double(struct afperf_text text, double *value);
 
 /* Datatype of a measurement's values. */
@@ -35,11 +36,12 @@ enum afperf_datatype {
     AFPERF_TEXT,
 };
 
+/* Returns the datatype with this name in the format; AFPERF_ANY if there is none. */
 enum afperf_datatype afperf_datatype(struct afperf_text name);
 
 /*
- * Converts a value to a cell, which may borrow `text`. A blank number is an absent cell. Returns false if the value
- * does not have the datatype; the cell is the text then.
+ * Converts a value to a cell, which may borrow `text`. If a number is expected and the text is blank, the cell is
+ * absent. Returns false if the value does not have the datatype; the cell holds the text in this case.
  */
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell);
 

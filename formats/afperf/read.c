@@ -8,7 +8,7 @@
 /* Interval of progress reports, in bytes. */
 #define STEP_BYTES ((uint64_t)1 << 20)
 
-/* Map from an id and a scope (a small number) to a number. */
+/* Map from an id and a scope to a number. The scope is a segment or a reference. */
 struct id_map {
     struct pf_strings *keys;
     PF_LIST(uint32_t) values; /* indexed by the key's number */
@@ -21,13 +21,13 @@ struct afperf_reading {
     uint64_t n_events;                 /* number of events so far */
     uint32_t segment;                  /* current segment */
     uint32_t run;                      /* reference of the current run */
-    bool apart;                        /* no start or stop since the last RunInfo */
+    bool apart;                        /* there was no start or stop since the last RunInfo */
     uint32_t last_section;             /* reference of the last SectionInfo, or AFPERF_NONE */
-    struct id_map refs[AFPERF_THINGS]; /* id and segment -> reference */
-    struct id_map measures;            /* id and run reference -> index in model->measures */
+    struct id_map refs[AFPERF_THINGS]; /* references by id and segment */
+    struct id_map measures;            /* indexes in model->measures by id and the run's reference */
 };
 
-/* Returns a pointer to the value of a key (AFPERF_NONE if new), valid until the next call. */
+/* Returns a pointer to the value of an id and scope, which is valid until the next call. A new key has the value AFPERF_NONE. */
 static uint32_t *look_up_id(struct afperf_reading *reading, struct id_map *map, uint64_t id, uint32_t scope)
 {
     struct pf_run *run = reading->model->run;
@@ -77,7 +77,7 @@ static uint32_t add_ref(struct afperf_reading *reading, enum afperf_thing thing,
     return (uint32_t)names->n++;
 }
 
-/* Returns the reference of this id in the current segment, added if new. */
+/* Returns the reference of this id in the current segment. Adds one if there is none. */
 static uint32_t ref_of_id(struct afperf_reading *reading, enum afperf_thing thing, const struct afperf_id *id)
 {
     uint32_t *ref = look_up_id(reading, &reading->refs[thing], id->id, reading->segment);
@@ -87,8 +87,9 @@ static uint32_t ref_of_id(struct afperf_reading *reading, enum afperf_thing thin
 }
 
 /*
- * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the segment. Each definition
- * without an id gets a new reference.
+ * Returns the reference that a RunInfo or SectionInfo with this id defines. A repeated RunInfo gets the reference of the first one. A
+ * repeated SectionInfo gets a new reference, which the id stands for in the rest of the segment. A definition without an id gets a new
+ * reference, too.
  */
 static uint32_t ref_of_definition(struct afperf_reading *reading, enum afperf_thing thing,
                                   const struct afperf_id *id)
@@ -147,7 +148,7 @@ static void read_run_info(struct afperf_reading *reading, const struct afperf_de
     reading->apart = true;
 }
 
-/* Returns the measurement type of an id and reference, added if new. */
+/* Returns the measurement type with this id, in the run of a reference. Adds it if it is new. */
 static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_t id, uint32_t ref)
 {
     struct afperf_model *model = reading->model;
@@ -210,7 +211,7 @@ static void store_event(struct afperf_reading *reading, struct afperf_event even
     afperf_append(model, model->events, &event, sizeof event);
 }
 
-/* Copies the tags of a region to model->stores[TAG_TEXTS]. Returns their range there. */
+/* Copies the tags of a region to model->stores[TAG_TEXTS]. Returns their range there, see afperf_tags. */
 static uint64_t store_tags(struct afperf_model *model, struct afperf_text tags)
 {
     uint64_t at = pf_store_size(model->stores[TAG_TEXTS]);
@@ -222,7 +223,7 @@ static uint64_t store_tags(struct afperf_model *model, struct afperf_text tags)
     return at << AFPERF_TAGS_BITS | tags.size;
 }
 
-/* A RegionStop has no label and no tags. */
+/* Reads a RegionStart or RegionStop. Only the former has a label and tags. */
 static void afperf_read_region(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
@@ -242,7 +243,7 @@ static void afperf_read_region(struct afperf_reading *reading, const struct afpe
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
-/* Returns the reference of the section that a start or stop names; without an id, the last section defined in the file. */
+/* Returns the reference of the section that a start or stop names. If it names none, this is the last section that the file has defined. */
 static uint32_t section_named(struct afperf_reading *reading, const struct afperf_id *id)
 {
     if (id->given)
@@ -252,7 +253,10 @@ static uint32_t section_named(struct afperf_reading *reading, const struct afper
     return reading->last_section;
 }
 
-/* Returns the run of a section. A short SectionInfo begins with a run's id or a time. */
+/*
+ * Returns the reference of a section's run. A short SectionInfo begins with a run's id or a timestamp. Unless the id is defined already,
+ * names.c decides later which of them it is.
+ */
 static uint32_t run_of_section(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     if (!decoded->run_or_time)
@@ -302,7 +306,7 @@ static void read_interval(struct afperf_reading *reading, const struct afperf_de
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Only data of a whole run name the run, and thus create an implicit run if it is undefined. */
+/* Reads a data record. Only data of a whole run name a run. If no record defines it, it becomes an implicit run. */
 static void read_data_record(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
@@ -336,7 +340,7 @@ static void afperf_note_problems(struct afperf_reading *reading, const struct af
         {AFPERF_LEADING_ZERO, decoded->leading_zero},
         {AFPERF_ODD_MEASUREMENT, decoded->odd_measurement},
         {AFPERF_BAD_MEASUREMENT_TYPE, decoded->bad_measurement_types},
-        /* If the record is dropped, problems of its meaning are not noted. */
+        /* The following warnings are left out if the record is dropped for an error. */
         {AFPERF_EXAMPLE_SHAPE, decoded->example_shape && !decoded->error},
         {AFPERF_OTHER_RUN_VERSION, decoded->run_version && !decoded->error},
         {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},
@@ -400,7 +404,7 @@ static bool read_item(struct afperf_reading *reading, const struct afperf_record
     reading->line = record->line;
     if (record->kind == AFPERF_HEADER)
         return read_header_line(reading, record->fields[0]);
-    if (!reading->model->n_segments) /* the file had a header when it was opened */
+    if (!reading->model->n_segments) /* the file began with a header when it was opened */
         pf_run_check(reading->model->run,
                      pf_fail(reading->model->run->error, ESTALE, "the file has changed"));
     if (record->kind == AFPERF_FIELDS)

@@ -9,8 +9,8 @@
 #include "formats/kit/utf8.h"
 
 /*
- * Budget, in bytes, for re-reading after records whose quotes are not closed. A file in which every line begins such a
- * record would take quadratic time; once the budget is used up, records no longer continue on the next line.
+ * Number of bytes that may be read again because a quoted field has no end. A file in which every line begins such a
+ * field would take quadratic time. Once the budget is used up, records no longer continue on the next line.
  */
 #define REREAD_MAX ((uint64_t)16 << 20)
 
@@ -18,13 +18,13 @@
 #define REPLACEMENT      "\xef\xbf\xbd"
 #define REPLACEMENT_SIZE ((size_t)3)
 
-/* State of splitting a record with quotes: position of the next byte in its field. */
+/* While a record with quotes is split, the part of its field that the next byte belongs to. */
 enum state {
     AT_START,
     IN_PLAIN,
     IN_QUOTES,
-    AFTER_QUOTE, /* after a quote, which ends the field or is the first of two */
-    IN_TAIL,     /* after the quoted part, or after a stray quote in a plain field (counted already) */
+    AFTER_QUOTE, /* after a quote in quotes; it ends the quoted part, unless another quote follows */
+    IN_TAIL,     /* after text behind a quoted part, or after a quote in a plain field; further ones are not counted */
 };
 
 struct afperf_reader {
@@ -111,7 +111,7 @@ static int begin_field(struct afperf_reader *reader, struct pf_error *error)
     return add_field(reader, reader->unquoted + reader->used, 0, error);
 }
 
-/* Continues splitting a record with quotes. Text after a quoted part is appended to the field. */
+/* Continues splitting a record with quotes, by the next part of its text. Text behind a quoted part is appended to the field. */
 static int split_quoted(struct afperf_reader *reader, const char *text, size_t size,
                         struct afperf_record *record, struct pf_error *error)
 {
@@ -143,7 +143,7 @@ static int split_quoted(struct afperf_reader *reader, const char *text, size_t s
 
 /* ---- UTF-8 -------------------------------------------------------------------------------------- */
 
-/* Returns true if the line has a quote, a NUL or a non-ASCII byte. Branchless, so that compilers vectorize it. */
+/* Returns true if the line has a quote, a NUL or a non-ASCII byte. The loop has no branches, so that compilers vectorize it. */
 static bool has_special(const struct pf_line *line)
 {
     unsigned char found = 0;
@@ -188,7 +188,7 @@ static int replace_invalid_in_fields(struct afperf_reader *reader, struct afperf
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* Reads the next line; of an overlong line only the first part. Sets reader->end to the position after it. */
+/* Reads the next line, or only the first part of it if it is overlong. Sets reader->end to the position after what it read. */
 static int read_line(struct afperf_reader *reader, struct pf_line *line, struct pf_error *error)
 {
     int got = pf_linereader_whole(reader->lines, AFPERF_RECORD_MAX, line, error);
@@ -211,9 +211,9 @@ static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, s
 }
 
 /*
- * Reads a record with quotes, given its first line; it continues on further lines until all quotes are closed. If it
- * does not end within 1 MiB or before the end of the file, its first line is dropped, and reading continues after that
- * line.
+ * Reads a record with quotes, of which `line` is the first line. The record continues on further lines until all quotes
+ * are closed. If that takes more than 1 MiB, or the file ends before, the first line is dropped, and reading continues
+ * on the next one.
  */
 static int read_quoted(struct afperf_reader *reader, struct afperf_record *record, struct pf_line line,
                        struct pf_error *error)
@@ -264,7 +264,7 @@ static bool may_be_header(const struct pf_line *line)
     return line->size > n && !memcmp(line->text, start, n) && line->text[n] >= '0' && line->text[n] <= '9';
 }
 
-/* Reads the record that a line begins. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
+/* Reads the record that begins with a line. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
 static int afperf_read_record(struct afperf_reader *reader, const struct pf_line *line, struct afperf_record *record,
                        struct pf_error *error)
 {

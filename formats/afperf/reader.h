@@ -25,9 +25,9 @@ struct afperf_text {
 /* Kinds of items that the reader returns. Comments and blank lines are skipped. */
 enum afperf_kind {
     AFPERF_FIELDS,             /* a record */
-    AFPERF_HEADER,             /* a line that may be a version header: fields[0] is the whole line */
-    AFPERF_UNTERMINATED_QUOTE, /* a dropped line: its record's quoted field is not closed */
-    AFPERF_TOO_LONG,           /* a dropped line: its record is too long */
+    AFPERF_HEADER,             /* a line that may be a version header; fields[0] is the whole line */
+    AFPERF_UNTERMINATED_QUOTE, /* a line that is dropped, because a quoted field that it begins has no end */
+    AFPERF_TOO_LONG,           /* a line that is dropped, because it begins a record that is too long */
 };
 
 struct afperf_record {
@@ -52,7 +52,7 @@ struct afperf_reader;
 struct afperf_reader *afperf_reader_new(struct pf_input *input);
 void afperf_reader_free(struct afperf_reader *reader);
 
-/* Seeks to the first byte of a record, which must be in this line. Cheap if the record was read recently. */
+/* Seeks to the record that begins at this offset, in this line. Cheap if the record was read recently. */
 void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t line);
 
 /*
@@ -61,7 +61,7 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
  */
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error);
 
-/* Returns the offset and line after the bytes read so far. */
+/* Sets *offset and *line to the position after the bytes read so far. */
 void afperf_reader_tell(const struct afperf_reader *reader, uint64_t *offset, uint64_t *line);
 
 #endif

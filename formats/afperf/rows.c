@@ -16,7 +16,7 @@ static void add_table_row(struct afperf_model *model, enum afperf_table table, c
 static const struct pf_column tag_columns[] = {
     {.name = "object"}, {.name = "id"}, {.name = "value"}, {.name = "name"}};
 
-/* Adds a row per tag of `a=b;c=d`. */
+/* Adds a row for each tag of an object, whose tags have the form `a=b;c=d`. */
 static void add_tag_rows(struct afperf_model *model, const char *object, uint32_t id, struct pf_cell tags)
 {
     const char *next = tags.text, *end = tags.size ? next + tags.size : next;

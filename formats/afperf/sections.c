@@ -5,7 +5,7 @@
 
 /* ---- intervals ---------------------------------------------------------------------------------- */
 
-/* A record of the sorter of intervals by section and start. */
+/* A record of the sorter model->covers, which sorts intervals by section and start. */
 struct cover {
     uint64_t section, start, stop;
 };
@@ -38,7 +38,7 @@ void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *
     afperf_sort(model, model->covers, &(struct cover){section, event->time, stop});
 }
 
-/* Adds an interval to the sums of its section. *to: end of the part that the section's intervals so far cover. */
+/* Adds an interval to the sums of its section. The intervals of the section so far extend to the time *to. */
 static void add_interval(struct afperf_model *model, const struct cover *interval, uint64_t *to)
 {
     struct afperf_section *section = &model->sections[interval->section];
@@ -69,8 +69,8 @@ void afperf_time_intervals(struct afperf_model *model)
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 /*
- * Returns the context of a section; sections with equal labels share a context. The context's key starts with a NUL, which no region's name
- * contains, so that a region with the same label has another context.
+ * Returns the context of a section. Sections with equal labels share a context. Its key in the tree starts with a NUL, which no region's
+ * name contains. A region with the same label therefore has another context.
  */
 static uint32_t context_of_section(struct afperf_model *model, const struct afperf_section *section)
 {

@@ -55,7 +55,7 @@ void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region)
     open->context = afperf_context(model, parent, open->name, open->name, AFPERF_KIND_REGION, flags);
 }
 
-/* Adds a child to the covered ticks of a region, as far as earlier children do not cover it already. */
+/* Adds the ticks of a child that no earlier child covers to the covered ticks of its parent. */
 static void cover_by(const struct afperf_stack *stack, struct afperf_open *parent,
                      const struct afperf_open *child)
 {

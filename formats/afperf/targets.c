@@ -7,7 +7,7 @@
 
 struct targeting {
     struct afperf_walk walk;
-    struct afperf_event block; /* the last start or stop, and its link */
+    struct afperf_event block; /* the last start or stop; data without an id belong to it */
     struct afperf_link block_link;
 };
 
@@ -17,8 +17,8 @@ static void note_event(const struct targeting *targeting, enum afperf_problem pr
 }
 
 /*
- * Sets the target of data whose id is missing or undefined. An aggregate may have the id of a run, and then covers all regions or
- * sections of the run; any other data are orphaned.
+ * Sets the target of data for which there is no region or section. If they are an aggregate with the id of a run, they belong to all
+ * regions or all sections of this run, as `scope` says. Otherwise they are orphans.
  */
 static void set_run_or_orphan(const struct targeting *targeting, struct afperf_target *target,
                               enum afperf_scope scope, enum afperf_problem problem)
@@ -34,7 +34,7 @@ static void set_run_or_orphan(const struct targeting *targeting, struct afperf_t
         target->run = run;
 }
 
-/* True if data without id belong to the last start or stop: it is of this kind (region or interval), and a stop has a start. */
+/* Returns true if data without an id belong to the block. It must be of one of these kinds, and a stop must have a start. */
 static bool in_block(const struct targeting *targeting, enum afperf_event_kind start,
                      enum afperf_event_kind stop)
 {
@@ -43,7 +43,7 @@ static bool in_block(const struct targeting *targeting, enum afperf_event_kind s
            (kind == start || (kind == stop && targeting->block_link.found == AFPERF_FOUND));
 }
 
-/* Sets the region that the data name, else the region of the block, and its run. */
+/* Sets the target to the region that the data name or, if they have no id, to the region of the block. */
 static void set_region(const struct targeting *targeting, struct afperf_target *target)
 {
     const struct afperf_link *link = &targeting->walk.link;
@@ -58,8 +58,8 @@ static void set_region(const struct targeting *targeting, struct afperf_target *
 }
 
 /*
- * Returns the interval of `section` that the data name; for unprocessed data without interval id, the block's interval, if it is of this
- * section; AFPERF_NONE if there is none.
+ * Returns the interval of `section` that the data belong to, or AFPERF_NONE. It is the interval that they name. If they name none and are
+ * not processed, it is the interval of the block, if that belongs to this section.
  */
 static uint32_t interval_of_data(const struct targeting *targeting, uint32_t section)
 {
@@ -76,7 +76,7 @@ static uint32_t interval_of_data(const struct targeting *targeting, uint32_t sec
     return AFPERF_NONE;
 }
 
-/* Sets the target of data of a region or section, or of all regions or sections of a run. */
+/* Sets the target of data about regions (`region`) or sections: one of them, or all of a run. */
 static void target_object(const struct targeting *targeting, struct afperf_target *target, bool region)
 {
     const struct afperf_model *model = targeting->walk.model;
