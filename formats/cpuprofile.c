@@ -72,7 +72,7 @@ struct v8_evidence {
     bool frame, bytes, hits, function;
 };
 
-static int v8_extend_range(const struct pf_json_walk *walk)
+static int v8_see_member(const struct pf_json_walk *walk)
 {
     const struct v8_evidence *signs = walk->into;
     pf_json_take_notice(walk);
@@ -80,10 +80,10 @@ static int v8_extend_range(const struct pf_json_walk *walk)
 }
 
 static const struct pf_json_member look_node_members[] = {
-    PF_MEMBER("callFrame", PF_JSON_END, v8_extend_range, struct v8_evidence, frame),
-    PF_MEMBER("selfSize", PF_JSON_END, v8_extend_range, struct v8_evidence, bytes),
-    PF_MEMBER("hitCount", PF_JSON_END, v8_extend_range, struct v8_evidence, hits),
-    PF_MEMBER("functionName", PF_JSON_END, v8_extend_range, struct v8_evidence, function),
+    PF_MEMBER("callFrame", PF_JSON_END, v8_see_member, struct v8_evidence, frame),
+    PF_MEMBER("selfSize", PF_JSON_END, v8_see_member, struct v8_evidence, bytes),
+    PF_MEMBER("hitCount", PF_JSON_END, v8_see_member, struct v8_evidence, hits),
+    PF_MEMBER("functionName", PF_JSON_END, v8_see_member, struct v8_evidence, function),
     PF_MEMBERS_END,
 };
 

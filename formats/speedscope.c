@@ -81,7 +81,7 @@ struct speedscope_evidence {
     bool shared, profiles;
 };
 
-static int speedscope_extend_range(const struct pf_json_walk *walk)
+static int speedscope_see_member(const struct pf_json_walk *walk)
 {
     const struct speedscope_evidence *signs = walk->into;
     pf_json_take_notice(walk);
@@ -98,8 +98,8 @@ static int see_schema(const struct pf_json_walk *walk)
 /* A member is recognised when its value begins, since the value may be longer than the examined part of the file. */
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("$schema", PF_JSON_STRING, see_schema),
-    PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_extend_range, struct speedscope_evidence, shared),
-    PF_MEMBER("profiles", PF_JSON_ARRAY, speedscope_extend_range, struct speedscope_evidence, profiles),
+    PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_see_member, struct speedscope_evidence, shared),
+    PF_MEMBER("profiles", PF_JSON_ARRAY, speedscope_see_member, struct speedscope_evidence, profiles),
     PF_MEMBERS_END,
 };
 

@@ -26,7 +26,7 @@ struct chrome_evidence {
 };
 
 /* Notes a member. Returns 1, which ends the search, once both kinds have been seen. */
-static int chrome_extend_range(const struct pf_json_walk *walk)
+static int chrome_see_member(const struct pf_json_walk *walk)
 {
     const struct chrome_evidence *signs = walk->into;
     pf_json_take_notice(walk);
@@ -34,9 +34,9 @@ static int chrome_extend_range(const struct pf_json_walk *walk)
 }
 
 static const struct pf_json_member look_event_members[] = {
-    PF_MEMBER("ph", PF_JSON_STRING, chrome_extend_range, struct chrome_evidence, phase),
-    PF_MEMBER("ts", PF_JSON_END, chrome_extend_range, struct chrome_evidence, place),
-    PF_MEMBER("pid", PF_JSON_END, chrome_extend_range, struct chrome_evidence, place),
+    PF_MEMBER("ph", PF_JSON_STRING, chrome_see_member, struct chrome_evidence, phase),
+    PF_MEMBER("ts", PF_JSON_END, chrome_see_member, struct chrome_evidence, place),
+    PF_MEMBER("pid", PF_JSON_END, chrome_see_member, struct chrome_evidence, place),
     PF_MEMBERS_END,
 };
 

@@ -219,7 +219,7 @@ static struct pf_folder *open_real(const struct pf_folder *folder, const char *p
     return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
 }
 
-static bool folder_is_folder(const struct folder_place *place)
+static bool place_is_folder(const struct folder_place *place)
 {
     struct stat st;
     pf_archive_stat(place->archive, place->member, &st);
@@ -258,7 +258,7 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
         return folder_at(folder, &place);
     }
     int result = find_through(folder, path, &place);
-    if (!result && !folder_is_folder(&place))
+    if (!result && !place_is_folder(&place))
         result = enter_member(folder, path, &place);
     if (!result)
         return folder_at(folder, &place);

@@ -104,7 +104,7 @@ static int find_newline(struct pf_linereader *reader, const char **newline, stru
 }
 
 /* Returns where to cut a line whose end is not in the full window: after its last blank or tab, if there is one. */
-static size_t linereader_truncate(const char *text, size_t size)
+static size_t linereader_cut(const char *text, size_t size)
 {
     const char *blank = memrchr(text, ' ', size);
     size_t after = blank ? (size_t)(blank - text) + 1 : 0;
@@ -141,7 +141,7 @@ int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struc
     size_t size = newline ? (size_t)(newline - text) : have;
     bool more = !newline && !reader->at_end;
     if (more)
-        size = linereader_truncate(text, size);
+        size = linereader_cut(text, size);
 
     *line = (struct pf_line){.text = text,
                              .size = size,

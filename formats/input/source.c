@@ -111,7 +111,7 @@ static struct pf_input_file *detach_file(struct pf_input *input)
     return file;
 }
 
-static struct pf_input_file *source_adopt_file(struct pf_input *input)
+static struct pf_input_file *lock_and_detach(struct pf_input *input)
 {
     pf_lock_take(&input->source->lock);
     struct pf_input_file *file = detach_file(input);
@@ -123,7 +123,7 @@ static void close_all(struct pf_source *source)
 {
     struct pf_input *input;
     for (size_t i = 0; (input = input_at(source, i)); i++)
-        pf_input_file_release(source_adopt_file(input));
+        pf_input_file_release(lock_and_detach(input));
     pf_lock_take(&source->lock);
     struct pf_source_folders *folders = source->folders;
     source->folders = NULL;
@@ -544,7 +544,7 @@ int pf_source_check(struct pf_source *source, struct pf_error *error)
 enum { BATCH = 64 };
 
 /* Takes references to the files of the next open inputs from *at on. */
-static size_t source_hold_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
+static size_t hold_open_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
 {
     size_t n = 0;
     pf_lock_take(&source->lock);
@@ -559,7 +559,7 @@ bool pf_source_intact(struct pf_source *source)
 {
     struct pf_input_file *files[BATCH];
     bool intact = true;
-    for (size_t at = 0, n; intact && (n = source_hold_files(source, &at, files));)
+    for (size_t at = 0, n; intact && (n = hold_open_files(source, &at, files));)
         for (size_t i = 0; i < n; i++) {
             intact = intact && pf_input_file_intact(files[i]);
             pf_input_file_release(files[i]);

@@ -147,7 +147,7 @@ static void unpacked_count(struct pf_unpackings *all, struct pf_unpacked *unpack
  * Evicts the cached bytes of `from` if the group exceeds its limit, and the run of `from` if there are too many runs.
  * Skips `from` if it is in use, instead of waiting for it.
  */
-static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
+static void evict_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
     if (!pf_lock_try(&from->lock))
         return;
@@ -174,7 +174,7 @@ static void unpacked_note_use(struct pf_unpacked *unpacked)
     unpacked_count(all, unpacked);
     for (struct pf_unpacked *at = all->oldest;
          at != unpacked && (all->held > all->limit || all->runs > RUNS_MAX); at = at->more)
-        take_from(all, at);
+        evict_from(all, at);
     pf_lock_drop(&all->lock);
 }
 
@@ -276,7 +276,7 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
 }
 
 /* Unpacks the next piece. Drops it if nothing is cached and it ends BEHIND or more before `wanted`. */
-static int unpacked_resume(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
+static int unpack_piece(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};
     const void *bytes;
@@ -308,7 +308,7 @@ static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
 }
 
 /* Returns 1 if the byte at `offset` is cached or after the end; otherwise unpacks one piece and returns 0, or -1 on failure. */
-static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
+static int unpack_towards(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
     if (offset >= unpacked->size || unpacked_part_of(unpacked, offset))
         return 1;
@@ -321,7 +321,7 @@ static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_
     bool behind = !unpacked->newer.store && unpacked->at > offset;
     if ((!unpacked->run || behind) && start_run(unpacked, error))
         return -1;
-    int failed = unpacked_resume(unpacked, offset, error);
+    int failed = unpack_piece(unpacked, offset, error);
     if (failed)
         drop_run(unpacked); /* its position is undefined after an error */
     return failed;
@@ -334,7 +334,7 @@ static ssize_t unpacked_read_parts(struct pf_unpacked *unpacked, unsigned char *
     while (done < size) {
         uint64_t at = offset + done;
         int there;
-        while (!(there = come_nearer(unpacked, at, error))) {
+        while (!(there = unpack_towards(unpacked, at, error))) {
         }
         if (there < 0)
             return -1;
@@ -367,7 +367,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
     int there = 0;
     while (!there) {
         pf_lock_take(&unpacked->lock);
-        there = come_nearer(unpacked, offset, error);
+        there = unpack_towards(unpacked, offset, error);
         unpacked_note_use(unpacked);
         pf_lock_drop(&unpacked->lock);
         uint64_t done = pf_unpacked_packed_before(unpacked, offset);

@@ -10,7 +10,7 @@
  * Passes a value whose first token was consumed to its taker, and skips the rest. `depth` is the nesting before that
  * token.
  */
-static int json_walk_read_member_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
+static int json_walk_pass_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
 {
     bool fits = event == PF_JSON_END || event == PF_JSON_NAME || event == (int)at.token->event;
     int got = fits ? take(&at) : 0;
@@ -43,7 +43,7 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
             return -1;
         at.token = &value;
     }
-    return json_walk_read_member_value(at, depth, member->event, member->take);
+    return json_walk_pass_value(at, depth, member->event, member->take);
 }
 
 int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members)
@@ -64,7 +64,7 @@ int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_jso
     at.into = at.place = into;
     at.token = &value;
     while (!got && (found = pf_json_next(walk->json, &value, walk->error)) != PF_JSON_ARRAY_END)
-        got = found > 0 ? json_walk_read_member_value(at, depth, event, take) : -1;
+        got = found > 0 ? json_walk_pass_value(at, depth, event, take) : -1;
     return got;
 }
 

@@ -322,7 +322,7 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
 }
 
 /* Reads a range that crosses blocks. */
-static const void *read_apart(struct pf_store_window *window, uint64_t offset, size_t size,
+static const void *read_across_blocks(struct pf_store_window *window, uint64_t offset, size_t size,
                               struct pf_error *error)
 {
     if (size > window->room) {
@@ -345,7 +345,7 @@ const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t 
     uint64_t number = offset / BLOCK;
     size_t at = (size_t)(offset % BLOCK);
     if (size > BLOCK - at)
-        return read_apart(window, offset, size, error);
+        return read_across_blocks(window, offset, size, error);
     if (!window->block || window->block->number != number || size > window->block->size - at) {
         struct pf_store *shared =
             (struct pf_store *)(uintptr_t)store; /* the cache is not part of the store's value */

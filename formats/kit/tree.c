@@ -112,7 +112,7 @@ static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
  * 0 at the end of the list, to which a new child is linked. NULL if the children are hashed, or if the list is full and
  * does not contain the key.
  */
-static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
+static uint32_t *find_listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {
     uint32_t *child = eldest_of(tree, parent);
     if (*child == HASHED)
@@ -148,7 +148,7 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
 {
     if (tree_grow(tree, error)) /* before the search, since growing moves the links */
         return PF_NO_CONTEXT;
-    uint32_t *child = listed(tree, parent, key);
+    uint32_t *child = find_listed(tree, parent, key);
     if (child) {
         if (!*child)
             *child = pf_tree_add(tree, parent, key, name, kind, flags, error) + 1;

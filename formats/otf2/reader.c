@@ -84,7 +84,7 @@ static ssize_t otf2_peek(struct otf2_reader *reader, uint64_t want, struct pf_er
     return reader->here ? (ssize_t)pf_window_rest(&reader->window, reader->here) : -1;
 }
 
-static int otf2_truncate(const struct otf2_reader *reader, struct pf_error *error)
+static int otf2_fail_truncated(const struct otf2_reader *reader, struct pf_error *error)
 {
     return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is truncated within a record");
 }
@@ -167,7 +167,7 @@ static int otf2_handle_record(struct otf2_reader *reader, ssize_t have, struct o
     uint64_t size;
     if (measure(reader, reader->here, (size_t)have, &head, &size) || size > reader->size - reader->at ||
         head + size > reader->size - reader->at)
-        return otf2_truncate(reader, error);
+        return otf2_fail_truncated(reader, error);
     if (head + size > (size_t)have && otf2_peek(reader, head + size, error) < 0)
         return -1;
     const unsigned char *bytes = reader->here;

@@ -162,7 +162,7 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
-static void sums_read_member_value(struct kept *kept, const struct pf_total *total)
+static void sums_set_value(struct kept *kept, const struct pf_total *total)
 {
     enum pf_cell_type type = PF_DOUBLE;
     double real = total->real;
@@ -181,7 +181,7 @@ static void sums_read_member_value(struct kept *kept, const struct pf_total *tot
 static int sums_retain(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
 {
     struct kept kept = {(uint64_t)sum->partition << 32 | sum->context, (uint64_t)sum->metric << 32, {0}};
-    sums_read_member_value(&kept, &sum->total);
+    sums_set_value(&kept, &sum->total);
     bool zero = sum->total.has_real ? (double)sum->total.whole + sum->total.real + sum->total.rest == 0
                                     : sum->total.whole == 0;
     if (zero && !sums->zeros)

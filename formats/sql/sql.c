@@ -479,7 +479,7 @@ static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out
  * which is valid if the change counter at 24 equals the version at 92. 0 if it declares none. All numbers are
  * big-endian.
  */
-static uint64_t told_size(const unsigned char header[100])
+static uint64_t declared_database_size(const unsigned char header[100])
 {
     uint32_t page = pf_u16(header + 16, true);
     if (page == 1)
@@ -499,9 +499,9 @@ static int register_file(struct pf_sql *sql, struct pf_error *error)
     const sqlite3_vfs *system = sqlite3_vfs_find(NULL);
     if (!system)
         return pf_fail_memory(error);
-    uint64_t told = have == sizeof header ? told_size(header) : 0;
+    uint64_t declared = have == sizeof header ? declared_database_size(header) : 0;
     sql->have = pf_input_size(sql->window.input);
-    sql->size = told > sql->have ? told : sql->have;
+    sql->size = declared > sql->have ? declared : sql->have;
     snprintf(sql->vfs, sizeof sql->vfs, "profilefs-%" PRIxPTR, (uintptr_t)sql);
     sql->methods = *system; /* provides time, sleep and randomness, which do not affect what is read */
     sql->methods.iVersion = 1;
