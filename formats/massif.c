@@ -169,7 +169,7 @@ struct massif_node {
 struct massif {
     struct pf_build *build;
     struct pf_line line; /* the last line read */
-    uint32_t metric;     /* mem_heap_B, the only one with a tree: index 0 */
+    uint32_t metric;     /* index of mem_heap_B, the only metric with a tree; always 0 */
 
     bool within;        /* inside a snapshot, which the members up to `tree` describe */
     uint32_t partition; /* PF_NO_PARTITION: not added yet */
@@ -329,8 +329,8 @@ static void end_snapshot(struct massif *massif)
 }
 
 /*
- * True if a complete file may end with this line: a line of the header, the kind of a tree, or a node with its whole
- * location.
+ * True if a complete file may end with this line, that is, if it is a line of the header, the kind of a tree, or a node
+ * with its whole location.
  */
 static bool is_whole(struct pf_slice text)
 {

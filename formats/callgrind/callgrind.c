@@ -67,8 +67,8 @@ static bool is_callgrind(const struct callgrind_evidence *look)
 }
 
 /*
- * Files of other tools have no magic number: they are recognised by a header without foreign lines, with event names,
- * followed by a line of the body.
+ * Files of other tools have no magic number. They are recognised by a header with event names and without foreign
+ * lines, followed by a line of the body.
  */
 static unsigned callgrind_confidence_of(const struct callgrind_evidence *look)
 {

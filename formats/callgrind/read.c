@@ -148,7 +148,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-/* Resolves a name: `name`, `(12) name`, which defines reference 12, or `(12)`. */
+/* Resolves a name, which is `name`, `(12) name` (this defines reference 12) or `(12)`. */
 static uint32_t callgrind_parse_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
                                      struct pf_slice text)
 {
@@ -257,8 +257,8 @@ static bool callgrind_ends_with(struct pf_slice text, const char *end)
 }
 
 /*
- * Returns the unit in the brackets at the end of a name, such as `Time_(10ns)`. If `words_before` is set, the unit is
- * the last word in the brackets: `sysTime (elapsed ns)`. Empty if there is none.
+ * Returns the unit in the brackets at the end of a name, such as `Time_(10ns)`. If `words_before` is set, only the last
+ * word in the brackets is the unit, as in `sysTime (elapsed ns)`. Returns an empty slice if there is no unit.
  */
 static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 {

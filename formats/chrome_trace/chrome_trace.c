@@ -51,7 +51,10 @@ static const struct pf_json_member look_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Kineto writes the properties of each GPU before the events. The events may therefore begin after the head. */
+/*
+ * Kineto writes the properties of each GPU before the events. `traceEvents` may therefore be after the head, so more
+ * than the head of a *.json file is examined (pf_probe_scan).
+ */
 static void chrome_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct pf_json_look look;
@@ -207,7 +210,7 @@ static int take_thread_time(const struct pf_json_walk *walk)
     return time->given == ABSENT ? take_time(walk) : 0;
 }
 
-/* Keeps the args of metadata and counters. Some files write args before the phase: then they are kept in any case. */
+/* Keeps the args of metadata and counters. If a file writes args before the phase, they are kept in any case. */
 static int take_args(const struct pf_json_walk *walk)
 {
     struct chrome_reading *reading = walk->into;

@@ -18,8 +18,9 @@ struct trace_state {
 /* ---- slices into call paths (nest.c) ------------------------------------------------------------ */
 
 /*
- * Events come in any order, so they are sorted by thread and time first. A slice is then a child of the innermost slice
- * that is open when it begins, and the innermost open slice gets the time of each moment.
+ * A slice is a time span of a thread: an event of phase X is a whole slice, and one of phase B begins a slice that an E
+ * ends. Events come in any order, so they are sorted by thread and time first. The parent of a slice is the innermost
+ * slice that is open when it begins. The time of each moment goes to the innermost open slice.
  */
 
 /* Words of a sorter record. */

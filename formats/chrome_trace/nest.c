@@ -83,8 +83,8 @@ static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 }
 
 /*
- * Pops the ended slices on top of the stack. Ended ones below an open slice remain, without bound if Xs overlap each other:
- * when they are half of the stack, it is compacted and the heap rebuilt.
+ * Pops the ended slices on top of the stack. Ended slices below an open one remain. Their number is not bounded if Xs
+ * overlap each other, so when they are half of the stack, it is compacted and the heap rebuilt.
  */
 static void sweep(struct chrome_nesting *n)
 {
@@ -254,8 +254,8 @@ static int longer_first(const void *a, const void *b)
 }
 
 /*
- * Handles a group: Xs and instants of one time, without a B or E between them in the file. Longer Xs come first, so that
- * they enclose shorter ones, and instants last.
+ * Handles the events of a group. They are Xs and instants of one time without a B or E between them in the file. Longer
+ * Xs come first, so that they enclose shorter ones. Instants come last.
  */
 static void take_group(struct chrome_nesting *n)
 {

@@ -47,7 +47,8 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
         both &= ~(mode_t)OTHERS;
     if (!one_group)
         both &= ~(mode_t)GROUP;
-    if (!(both & OWNER)) /* when `reader` becomes the owner, a denied owner would get the rights of group or others */
+    /* If `reader` becomes the owner, a former owner who is denied would get the rights of group or others. */
+    if (!(both & OWNER))
         both = 0;
     if (!one_owner || !(both & OWNER)) {
         access->uid = reader;

@@ -16,7 +16,8 @@ struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
     uint32_t first, last, next; /* a folder's first and last member; the next member of the same folder */
-    uint64_t start, size;       /* start: offset of the data (SPARSE: of the header) in the bytes of all members; size: unpacked */
+    uint64_t start;             /* offset of the data (SPARSE: of the header) in the archive's bytes */
+    uint64_t size;              /* of the unpacked data */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */
 };
@@ -27,7 +28,11 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* of the bytes of all members; compressed tar: INT64_MAX while indexing, UINT64_MAX if unknown */
+    /*
+     * Size of the archive's bytes. For a compressed tar, it is the size of the unpacked bytes: INT64_MAX while the archive is
+     * indexed, UINT64_MAX if unknown.
+     */
+    uint64_t size;
     struct pf_rows *problems; /* severity, code, text */
 };
 

@@ -32,13 +32,13 @@ struct pf_inflater {
     void *arg;
 
     bool lost;     /* the position is invalid: call pf_inflater_start */
-    uint64_t base; /* offset in the text of block[0] */
+    uint64_t base; /* offset of block[0] in the text */
     size_t have;   /* number of bytes in the block */
     bool ended;    /* no more text */
     bool damaged;  /* with the reason in `damage` */
     struct pf_error damage;
 
-    uint64_t filled; /* offset in the compressed bytes of the end of `input` */
+    uint64_t filled; /* offset of the end of `input` in the compressed bytes */
     enum pf_wrapping wrapping;
     bool inside;      /* inside a member */
     bool at_boundary; /* the position may become a seek point */

@@ -28,7 +28,7 @@ struct pf_input {
     bool idle;                  /* closed by pf_source_close_files; must be reopened before use */
     struct pf_input *view;      /* the unpacked view of the file, if requested; owned */
     struct pf_input *packed;    /* unpacked view: the file's input; NULL: not a view */
-    struct pf_inflate *inflate; /* unpacked view of gzip or zlib data; other views: `unpacked` */
+    struct pf_inflate *inflate; /* set in an unpacked view of gzip or zlib data; other views have `unpacked` */
     struct pf_unpacked *unpacked;
 };
 

@@ -277,7 +277,10 @@ static void set_file(struct pf_input *input, struct pf_input_file *file)
     input->idle = false;
 }
 
-/* Records an open file, taking ownership; closes it if another thread has opened the input meanwhile, or on failure. */
+/*
+ * Records an open file and takes ownership of it. Closes it on failure, or if another thread has opened the input
+ * meanwhile.
+ */
 static int record_file(struct pf_source *source, const char *name, bool counted, struct pf_input_file *file,
                        struct pf_input **input, struct pf_error *error)
 {

@@ -23,7 +23,7 @@ struct pf_unpacker {
     const void *block; /* last data block that libarchive returned, not yet passed on */
     size_t left;
     la_int64_t offset; /* offset of the block; if beyond `given`, a hole (zeros) precedes the block */
-    la_int64_t given;
+    la_int64_t given;  /* number of bytes passed on, holes included */
     unsigned char in[PIECE];
 };
 

@@ -30,7 +30,10 @@ static inline const unsigned char *pf_window_at(struct pf_window *window, uint64
     return pf_window_load(window, offset, size, error);
 }
 
-/* The number of buffered bytes from `bytes` on, a pointer that the last call returned. */
+/*
+ * Returns the number of buffered bytes from `bytes` on. `bytes` is the pointer that the last call of pf_window_at
+ * returned.
+ */
 static inline size_t pf_window_rest(const struct pf_window *window, const unsigned char *bytes)
 {
     return window->have - (size_t)(bytes - window->bytes);

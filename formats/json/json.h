@@ -63,7 +63,10 @@ struct pf_json_token {
 };
 
 enum pf_json_flags {
-    /* Invalid UTF-8 is an error. By default it is replaced by U+FFFD, as half a surrogate pair and \u0000 always are. */
+    /*
+     * Invalid UTF-8 is an error. By default it is replaced by U+FFFD. Half a surrogate pair and \u0000 are always
+     * replaced.
+     */
     PF_JSON_STRICT_UTF8 = 1,
     /*
      * JSON Lines: any number of values, one per line. Blank lines are skipped; a line that ends inside a value is an

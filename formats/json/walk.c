@@ -7,8 +7,8 @@
 #include "formats/probe.h"
 
 /*
- * Passes a value whose first token was consumed to its taker, and skips the rest. `depth` is the nesting before that
- * token.
+ * Passes a value to its taker and skips what the taker leaves. The value's first token has been read; `depth` is the
+ * nesting before it.
  */
 static int json_walk_pass_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
 {

@@ -63,8 +63,8 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
 int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
 
 /*
- * Passes each element of the array whose bracket was read to `take`, if it begins with `event` (PF_JSON_END: any).
- * Returns 0, 1 or -1 like a taker.
+ * Passes the elements of an array to `take`, except those that do not begin with `event` (PF_JSON_END: all elements).
+ * The opening bracket of the array must have been read. Returns 0, 1 or -1 like a taker.
  */
 int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_json_taker *take);
 

@@ -214,8 +214,8 @@ static inline bool needs_exponent(int exponent)
 
 /*
  * The 17 digits of a double, padded with zeros at the end: the first one, and 16 more as characters. The compiler keeps
- * the struct in registers. In memory, bytes that are read back in another width than they were written in stall store
- * forwarding.
+ * the struct in registers. In memory, it would be slower: bytes that are read back in another width than they were
+ * written in stall store forwarding.
  */
 struct digits {
     char first;

@@ -348,7 +348,7 @@ const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t 
         return read_across_blocks(window, offset, size, error);
     if (!window->block || window->block->number != number || size > window->block->size - at) {
         struct pf_store *shared =
-            (struct pf_store *)(uintptr_t)store; /* the cache is not part of the store's value */
+            (struct pf_store *)(uintptr_t)store; /* the cache may change in a const store */
         release_block(window->block);
         window->block = store_find_block(shared, number);
         if (!window->block && !(window->block = read_block(shared, number, error)))

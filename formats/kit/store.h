@@ -47,8 +47,8 @@ int pf_store_flush(struct pf_store *store, struct pf_error *error);
 int pf_store_file(const struct pf_store *store);
 
 /*
- * A reader of a complete store. It reads a store in memory in place, and a file in blocks, which all windows of the
- * store share, so that cursors over a few rows each do not read the same blocks again. Zero-initialize all members
+ * A reader of a complete store. A store in memory is read in place. A file is read in blocks, which all windows of the
+ * store share, so that several cursors over a few rows do not each read the same blocks. Zero-initialize all members
  * except `store`. One thread at a time.
  */
 struct pf_store_window {

@@ -201,7 +201,7 @@ uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, ui
 
 /* ---- calls.c ------------------------------------------------------------------------------------ */
 
-/* Reads the events of all locations: makes the contexts, the values and the tables, and warns of problems. */
+/* Reads the events of all locations. Makes the contexts, the values and the tables, and warns of problems. */
 void otf2_follow(struct otf2_state *state);
 
 #endif

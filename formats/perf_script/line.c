@@ -105,7 +105,7 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
  */
 static bool take_end(const char *start, bool weak, struct perf_header *header)
 {
-    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* a blank before each field and before the sampled address */ };
+    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* the address and up to 7 blanks before it */ };
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
@@ -340,7 +340,8 @@ static void perf_parse_symbol(struct pf_slice text, struct perf_frame *frame)
     text = pf_trimmed(text);
     open = find_dso(text);
     *frame = (struct perf_frame){.symbol = text};
-    if (open) { /* a path may contain unbalanced parentheses; the fields after it do not end in one */
+    if (open) {
+        /* Parentheses in a path may be unbalanced. Fields after a path end in none, so one at the end closes the path. */
         bool path = text.end - open > 1 && open[1] == '/';
         close = path && text.end[-1] == ')' ? text.end - 1 : closing(open, text.end);
         frame->symbol.end = open;
@@ -368,7 +369,7 @@ static bool perf_read_frame(struct pf_slice text, struct perf_frame *frame)
     return true;
 }
 
-/* Returns the text before the target of a branch: ` => ` and an address. */
+/* Returns the text before the target of a branch. The target is ` => ` and an address. */
 static struct pf_slice before_target(struct pf_slice text)
 {
     for (const char *at = text.at; (at = memmem(at, pf_size((struct pf_slice){at, text.end}), "=> ", 3));

@@ -31,7 +31,7 @@ struct perf_frame {
 enum perf_kind {
     PERF_NOTHING,     /* blank line, comment or text of a source line */
     PERF_HEADER,      /* begins a sample: has a tid, and a time or an event */
-    PERF_RECORD,      /* PERF_RECORD_COMM, ..., or a line of -F metric: not a sample */
+    PERF_RECORD,      /* PERF_RECORD_COMM and others, or a line of -F metric; no sample */
     PERF_FRAME,       /* a frame of a call chain */
     PERF_SOURCE_LINE, /* `  file.c:12`, from -F srcline */
     PERF_FIELDS,      /* further fields of a sample */

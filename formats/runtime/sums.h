@@ -15,8 +15,8 @@
 struct pf_sums;
 
 /*
- * A sum under construction: integers are added exactly, doubles with Neumaier's compensation of rounding errors. Zero-initialized, it is an
- * empty sum.
+ * A sum under construction. Integers are added exactly, doubles with Neumaier's compensation of rounding errors. A
+ * zero-initialized struct is an empty sum.
  */
 struct pf_total {
     pf_int128 whole;

@@ -197,7 +197,7 @@ struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events
     xml->events = events;
     xml->arg = arg;
     xml->parser = xmlCreatePushParserCtxt(&handler, xml, NULL, 0, NULL);
-    /* Without NOENT, libxml2 does not expand `&#38;` in values. No entities are declared. */
+    /* XML_PARSE_NOENT is needed for `&#38;` in values. It is safe, since no handler declares entities. */
     if (!xml->parser || xmlCtxtUseOptions(xml->parser, XML_PARSE_NONET | XML_PARSE_NOENT) ||
         xmlParseChunk(xml->parser, ROOT, (int)strlen(ROOT), 0)) {
         pf_fail_memory(run->error);
