@@ -12,7 +12,9 @@
 
 extern const struct pf_driver pf_collapsed_driver;
 
-/* Metrics. Most files have only the first; difffolded.pl writes two counts per line: before and after a change. */
+/*
+ * The metrics. Most files have only the first one. difffolded.pl writes two counts per line: before and after a change.
+ */
 enum { AFTER, BEFORE, COUNTS };
 /* Variants of the metrics, by the form of the counts in the file's head. */
 enum { WHOLE, REAL, LARGE_WHOLE };
@@ -117,8 +119,8 @@ static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *resu
 }
 
 /*
- * The first of two numbers may belong to the name of the last frame (`main;read 4 12`). So the file is a difference of two
- * profiles only if every line of its head has two.
+ * The first of two numbers may belong to the name of the last frame (`main;read 4 12`). So the file counts as a
+ * difference of two profiles only if every line of its head has two numbers.
  */
 static void collapsed_open_file(struct pf_build *build)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* V8's .cpuprofile and .heapprofile, in the current form and in node 8's: see docs/formats/cpuprofile.md. */
+/* V8's .cpuprofile and .heapprofile, in the current form and in node 8's. See docs/formats/cpuprofile.md. */
 #include <errno.h>
 
 #include "formats/json/probe.h"
@@ -34,7 +34,9 @@ struct link {
     uint32_t node; /* index of the parent */
 };
 
-/* A time as listed in the file, in billionths of the file's unit: a microsecond, or a second in old files. */
+/*
+ * A time as listed in the file, in billionths of the file's unit. The unit is a microsecond, or a second in old files.
+ */
 struct v8_moment {
     pf_int128 billionths;
     bool given;
@@ -184,7 +186,7 @@ static void begin_node(struct v8 *v8)
 
 /*
  * Reads a node up to its end. Below `head`, nodes are nested in the lists `children` of their parents, as deep as the
- * calls; the next token is therefore a member of the innermost open node, or an element of its parent's list. In a list
+ * calls. The next token is therefore a member of the innermost open node, or an element of its parent's list. In a list
  * `nodes`, `children` contains ids.
  */
 static int v8_read_node(const struct pf_json_walk *walk)
@@ -215,9 +217,9 @@ static int v8_read_node(const struct pf_json_walk *walk)
         else
             failed = got < 0;
     }
+    /* Drop an incomplete node, except below `head`, where it may be the ancestor of complete ones. */
     if (failed && !v8->old)
-        v8->nodes.n =
-            before; /* drop an incomplete node; below `head`, it may be the ancestor of complete ones */
+        v8->nodes.n = before;
     if (before % 1024 == 0)
         pf_build_step(v8->build, offset);
     return failed || pf_json_check_full(v8->build->run) ? -1 : 0;

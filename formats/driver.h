@@ -15,9 +15,10 @@
 #include "formats/kit/tree.h"
 
 /*
- * The driver interface: a format is one struct pf_driver and a line in registry.c. A driver recognises files (probe), opens one as a
- * model (open), makes parts of the model when they are first needed (load) and walks tables (cursors). Drivers do not deal with paths,
- * CSV, file sizes or FUSE. Members that few formats need are in driver_extra.h. Strings are borrowed and live as long as the model.
+ * The driver interface. A format is one struct pf_driver and a line in registry.c. A driver recognises files (probe),
+ * opens one as a model (open), makes parts of the model when they are first needed (load) and walks tables (cursors).
+ * Drivers do not deal with paths, CSV, file sizes or FUSE. Members that few formats need are in driver_extra.h. Strings
+ * are borrowed and live as long as the model.
  */
 
 struct pf_cursor;
@@ -71,7 +72,7 @@ struct pf_partitions {
     const struct pf_column *field_columns; /* further columns of the table: PF_PLAIN, PF_GROUP */
     size_t n_fields;        /* known from PF_PARTITIONED on; from PF_OPENED on if one is a PF_GROUP */
     struct pf_rows *fields; /* one row per item; NULL if n_fields is 0; from PF_PARTITIONED on */
-    bool fields_late;       /* `fields` is valid from PF_MODELLED on only */
+    bool fields_late;       /* `fields` is valid only from PF_MODELLED on */
 };
 
 /* Limits a cursor to the rows with these indexes. A negative member sets no limit. */
@@ -114,8 +115,8 @@ struct pf_cursor_ops {
 };
 
 /*
- * "Seeks" in a flag's name means: a cursor that is restricted to an item skips the data of other items. Further flags
- * are in enum pf_table_extra_flags.
+ * "Seeks" in a flag's name means that a cursor restricted to an item skips the data of other items. Further flags are
+ * in enum pf_table_extra_flags.
  */
 enum pf_table_flags {
     /* Rows are in the partitions' order. An unrestricted cursor can restore a position saved by a cursor of one partition. */

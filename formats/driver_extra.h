@@ -14,8 +14,8 @@
  */
 struct pf_keys {
     const char *plural; /* name of the folder: "models"; NULL: no keys */
-    struct pf_rows
-        *items;     /* two columns: id, name (names unique); from PF_MODELLED on; owned by the driver */
+    /* Two columns: id, name (names are unique). From PF_MODELLED on. Owned by the driver. */
+    struct pf_rows *items;
     unsigned about; /* index in model->tables of a table that is held in rows and has one row per item */
 };
 
@@ -35,8 +35,8 @@ struct pf_model_extra {
     struct pf_keys keys;
     const struct pf_blob *blobs;
     size_t n_blobs;
-    const char *
-        src; /* name of a folder of the source that is shown as src/, if the source is a folder; the core sets it to NULL if missing */
+    /* Name of a folder of the source that is shown as src/, if the source is a folder. The core sets it to NULL if there is none. */
+    const char *src;
     const struct pf_link *links;
     size_t n_links;
     /*
@@ -95,10 +95,9 @@ static inline const struct pf_driver_extra *pf_driver_extra_of(const struct pf_d
 /* Further flags of struct pf_table, beyond enum pf_table_flags. */
 enum pf_table_extra_flags {
     PF_ONLY_IN_KEYS = 256, /* appears only in the folders of keys */
-    PF_SKIMS_METRIC =
-        512, /* skips the data of other metrics, but not fast enough for one pass per metric to pay off */
-    PF_SEEKS_PARTNER =
-        1024, /* a cursor restricted to a metric and its partner skips the data of other metrics */
+    /* A cursor restricted to a metric skips the data of other metrics, but not fast enough for one pass per metric to pay off. */
+    PF_SKIMS_METRIC = 512,
+    PF_SEEKS_PARTNER = 1024, /* a cursor restricted to a metric and its partner skips the data of other metrics */
 };
 
 /* The result of next_values of struct pf_cursor_ops: all values of one metric and context, valid until the next call. */

@@ -34,8 +34,8 @@ static const char *const kinds[] = {[FUNCTION] = "function", [ALLOCATOR] = "allo
 /* ---- the text of a node ------------------------------------------------------------------------- */
 
 /*
- * Parts of `0xADDRESS: FUNCTION (FILE:LINE)`, `0xADDRESS: FUNCTION (in OBJECT)`, `0xADDRESS: ???`. Any other text is a
- * name.
+ * The parts of a place: `0xADDRESS: FUNCTION (FILE:LINE)`, `0xADDRESS: FUNCTION (in OBJECT)` or `0xADDRESS: ???`. Any
+ * other text is a name.
  */
 struct massif_place {
     struct pf_slice address, name, file, module; /* at NULL: missing */
@@ -73,7 +73,7 @@ static struct massif_place massif_split(struct pf_slice text)
         return place;
     }
     place.name = text;
-    /* Names may contain brackets: the last pair encloses the location. */
+    /* Names may contain brackets, so the last pair encloses the location. */
     const char *open = text.end;
     unsigned depth = 0;
     if (open == text.at || open[-1] != ')')
@@ -180,9 +180,9 @@ struct massif {
     bool tree;                 /* the snapshot declares a tree */
 
     PF_LIST(struct massif_node) open; /* stack, from the root on */
-    uint32_t peak,
-        largest;  /* partitions of the snapshot marked as peak, and of the largest one with a tree */
-    int64_t most; /* bytes of `largest` */
+    uint32_t peak;    /* partition of the snapshot that is marked as peak */
+    uint32_t largest; /* partition of the largest snapshot with a tree */
+    int64_t most;     /* bytes of `largest` */
 };
 
 static void massif_warn(struct massif *massif, const char *severity, const char *code, const char *what)
@@ -261,8 +261,8 @@ static void massif_open_node(struct massif *massif, struct massif_node node, str
 }
 
 /*
- * Parses `nCALLERS: BYTES ` and the leading blanks, whose number is the node's depth. Returns false if it is not a
- * node.
+ * Parses `nCALLERS: BYTES ` and the leading blanks, whose number is the node's depth. Returns false if the line is not
+ * a node.
  */
 static bool take_node(struct pf_slice *line, size_t *depth, struct massif_node *node)
 {

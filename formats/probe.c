@@ -13,7 +13,7 @@
 
 /* Gives drivers access to the file or directory that is being recognised. */
 
-/* Most formats are recognised by the first bytes: a larger head is read only on demand. */
+/* Most formats are recognised by the first bytes, so a larger head is read only on demand. */
 enum { FIRST_READ = 4096, TEXT_BEGINNING = 256 };
 
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
@@ -72,7 +72,10 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
         want = PF_PLAIN_HEAD_MAX;
     if (probe->plain_have < want)
         inflate_head(probe, head, packed, want);
-    /* Deflate may store text uncompressed: then `want` bytes of text take as many bytes of the file, plus headers. Read these and retry. */
+    /*
+     * Deflate may store text uncompressed. Then `want` bytes of text take as many bytes of the file, plus headers. Read
+     * these and retry.
+     */
     if (probe->plain_have < want && packed < probe->size && packed < want + FIRST_READ) {
         head = pf_probe_head(probe, want + FIRST_READ, &packed);
         inflate_head(probe, head, packed, want);

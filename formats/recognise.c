@@ -31,9 +31,9 @@ static const struct pf_driver *most_confident(struct pf_probe *probe, bool besid
 {
     const struct pf_driver *best = NULL;
     bool archive = begins_archive(probe), binary = !pf_probe_begins_text(probe);
+    /* Drivers of text formats ask for the whole head, so read it at once. */
     if (!binary)
-        pf_probe_head(probe, PF_HEAD_MAX,
-                      &(size_t){0}); /* drivers of text formats ask for the whole head, so read it at once */
+        pf_probe_head(probe, PF_HEAD_MAX, &(size_t){0});
     *result = (struct pf_probe_result){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_probe_result mine = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Speedscope's JSON, evented and sampled: see docs/formats/speedscope.md. */
+/* Speedscope's JSON with evented and sampled profiles. See docs/formats/speedscope.md. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -54,9 +54,9 @@ struct speedscope_item {
 /* State of the pass over the file. */
 struct speedscope_profile {
     struct pf_build *build;
-    struct pf_json *json,
-        *weights; /* json reads samples or events; weights reads their weights alongside */
-    bool shared;  /* the member `shared`, which has the frames, has been read */
+    struct pf_json *json;    /* reads samples or events */
+    struct pf_json *weights; /* reads the weights of the samples alongside */
+    bool shared;             /* the member `shared`, which has the frames, has been read */
     struct pf_json_place profiles; /* profiles that precede `shared`, to be read after it */
     PF_LIST(uint32_t) frames;      /* frame number in the file -> frame of the build */
     struct pf_build_files files;
@@ -133,8 +133,8 @@ static int read_frame(const struct pf_json_walk *walk)
 }
 
 /*
- * Reads the list of frames. Once all are known, a frame keeps its file only if no other file has a function of its
- * name. `apart` distinguishes frames of one name in different files.
+ * Reads the list of frames. Once all frames are known, a frame keeps its file only if no other file has a function of
+ * its name. `apart` distinguishes frames of one name in different files.
  */
 static int read_frames(const struct pf_json_walk *walk)
 {

@@ -133,8 +133,8 @@ struct callgrind {
     PF_LIST(pf_int128) costs; /* `stride` numbers per row: number of calls, then one per metric */
     size_t stride;
     PF_LIST(bool) defined; /* by function: it has an fn= line */
-    PF_LIST(bool)
-    exists; /* by function: it has a cost line, calls or callers; a defined name without these is not a function */
+    /* By function: it has a cost line, calls or callers. A defined name without these is not a function. */
+    PF_LIST(bool) exists;
 
     struct pf_ids names[DICTIONARIES]; /* reference number in the file -> name */
     struct pf_line_sums *lines;        /* exclusive costs by line */

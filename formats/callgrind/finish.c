@@ -74,9 +74,9 @@ static void callgrind_add_value(struct finish *finish, const struct callgrind_ke
 
 /*
  * Adds the values of one row of costs. A function's inclusive value is its exclusive value plus the costs of its calls,
- * except calls of itself. Functions that share a name get no inclusive value: values are added up by name, and one of
- * these functions may call another (valgrind has two `(below main)`, one inside the other). A function with only calls
- * gets the exclusive value 0.
+ * except calls of itself. Functions that share a name get no inclusive value, since values are added up by name, and
+ * one of these functions may call another (valgrind has two `(below main)`, one inside the other). A function with only
+ * calls gets the exclusive value 0.
  */
 static void callgrind_add_values(struct finish *finish, const struct callgrind_key *key,
                                  const pf_int128 *costs)
@@ -175,8 +175,8 @@ static bool exceeds(pf_int128 part, pf_int128 total)
 }
 
 /*
- * Warns of shares above 100 %: costs may be negative, functions may be recursive, and a file may list the costs of
- * calls without those of the callees.
+ * Warns of shares above 100 %. They occur since costs may be negative, functions may be recursive, and a file may list
+ * the costs of calls without those of the callees.
  */
 static void warn_of_shares(struct finish *finish, unsigned metric)
 {

@@ -387,8 +387,8 @@ static void read_totals(struct callgrind *callgrind, struct pf_slice text)
 }
 
 /*
- * Ends a part of the file (Callgrind may append a part per thread or dump): compares its declared sums with the computed
- * ones, and resets the current names. Dictionaries and costs are kept.
+ * Ends a part of the file. (Callgrind may append a part per thread or dump.) Compares the part's declared sums with the
+ * computed ones, and resets the current names. Dictionaries and costs are kept.
  */
 static void end_part(struct callgrind *callgrind)
 {

@@ -12,7 +12,7 @@
 
 /*
  * Trace Event JSON, written by Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others.
- * Its events come in any order: they are sorted by thread and time, then nested. All of this is one pass, since the
+ * Its events come in any order, so they are sorted by thread and time, then nested. All of this is one pass, since the
  * last event may name a thread.
  */
 
@@ -20,7 +20,7 @@ extern const struct pf_driver pf_chrome_trace_driver;
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* Members that identify the first element of an array as an event: a file may be a bare array of events. */
+/* Members that identify the first element of an array as an event, since a file may be a bare array of events. */
 struct chrome_evidence {
     bool phase, place; /* has `ph`; has `ts` or `pid` */
 };
@@ -203,7 +203,7 @@ static int take_time(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* Fallback: the duration by the thread's clock. */
+/* Takes the duration by the thread's clock if the event has no other so far. */
 static int take_thread_time(const struct pf_json_walk *walk)
 {
     const struct time *time = walk->place;
@@ -255,8 +255,8 @@ static bool chrome_equal_text(struct pf_cell cell, struct pf_cell other)
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 /*
- * Finds or adds the event's thread. A missing pid is 0; a missing tid equals the pid, as in Perfetto. Fast path: the
- * thread of the previous event.
+ * Finds or adds the event's thread. A missing pid is 0; a missing tid equals the pid, as in Perfetto. The thread of the
+ * previous event is tried first.
  */
 static struct thread *find_thread(struct chrome_reading *reading)
 {

@@ -53,8 +53,8 @@ ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, s
 struct range {
     struct pf_archive_bytes from;
     uint64_t size, at;
-    size_t
-        want; /* size of the next read; small after a skip, since a header usually follows; doubled by each read */
+    /* Size of the next read. It is small after a skip, since a header usually follows, and doubles after each read. */
+    size_t want;
     struct pf_error error;
     char bytes[WINDOW];
 };

@@ -13,7 +13,7 @@
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
-    char *below; /* NULL; or path in `fd` of the archive whose root this is, opened by each call */
+    char *below; /* path in `fd` of the archive whose root this folder is (pf_folder_below), or NULL */
     struct pf_archives *archives;
     struct pf_archive *archive; /* a reference */
     uint32_t member;
@@ -165,8 +165,10 @@ static bool may_lead_through(const struct pf_folder *folder, const char *path, i
     return folder->archives && (folder->fd >= 0 ? result == ENOTDIR : result == ENOENT && strchr(path, '/'));
 }
 
-/* Resolves a path that has a file as an inner component, which may be an archive. Tries prefixes of the path from the
- * shortest on, since all components before the file are folders. */
+/*
+ * Resolves a path that leads through a file, which may be an archive. Tries prefixes of the path from the shortest on,
+ * since all components before the file are folders.
+ */
 static int find_through(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     char *part = strdup(path);

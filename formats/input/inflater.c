@@ -23,7 +23,7 @@ enum { FAILED = -1, NO_MORE = -2 };
 
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg)
 {
-    /* Buffers are left uninitialized: only bytes that were written are read. */
+    /* Buffers are left uninitialized, since only bytes that were written are read. */
     struct pf_inflater *run = malloc(sizeof *run);
     if (!run)
         return NULL;

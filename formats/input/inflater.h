@@ -70,7 +70,7 @@ int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *
 void pf_inflater_point(struct pf_inflater *run, struct pf_seek_point *point,
                        unsigned char window[PF_INFLATER_WINDOW]);
 
-/* The offset in the compressed bytes of the first unused byte. */
+/* The offset of the first unused byte in the compressed bytes. */
 uint64_t pf_inflater_packed(const struct pf_inflater *run);
 
 #endif

@@ -51,8 +51,10 @@ bool pf_input_trailing(struct pf_input *input, uint64_t *offset);
  */
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total);
 
-/* The limit on memory for data derived from an input: 4 times its size on disk (or the size of the archive that
- * contains it, if smaller), at least 256 MB. Bounds the expansion of a few compressed bytes. */
+/*
+ * The limit on memory for data derived from an input: 4 times its size on disk, at least 256 MB. If the archive that
+ * contains it is smaller, the archive's size counts instead. Bounds the expansion of a few compressed bytes.
+ */
 uint64_t pf_input_memory(const struct pf_input *input);
 /* True if the input's size on disk is smaller than its pf_input_size. */
 bool pf_input_is_packed(const struct pf_input *input);

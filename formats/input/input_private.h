@@ -35,8 +35,8 @@ struct pf_input {
 /* Takes ownership of *opened, even on failure. NULL with errno. May block. */
 struct pf_input_file *pf_input_file_new(struct pf_opened *opened);
 struct pf_input_file *pf_input_file_hold(struct pf_input_file *file);
-void pf_input_file_release(
-    struct pf_input_file *file); /* drops a reference; the last one closes the file. NULL is a no-op */
+/* Drops a reference; the last one closes the file. NULL is a no-op. */
+void pf_input_file_release(struct pf_input_file *file);
 
 /*
  * True if an open file's bytes are unchanged since opening. Compares ctime, because a writer can reset mtime. A change

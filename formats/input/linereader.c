@@ -25,7 +25,7 @@ struct pf_linereader {
 
 struct pf_linereader *pf_linereader_new(struct pf_input *input)
 {
-    /* The window is left uninitialized: only bytes that a read has filled are used. */
+    /* The window is left uninitialized, since only bytes that a read has filled are used. */
     struct pf_linereader *reader = malloc(sizeof *reader);
     if (!reader)
         return NULL;
@@ -113,7 +113,7 @@ static size_t linereader_cut(const char *text, size_t size)
         after = (size_t)(tab - text) + 1;
     if (after)
         return after;
-    /* A CR at the very end may be half of a CR LF: it belongs to the next piece. */
+    /* A CR at the very end may be half of a CR LF, so it belongs to the next piece. */
     return text[size - 1] == '\r' ? size - 1 : size;
 }
 

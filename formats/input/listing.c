@@ -58,7 +58,7 @@ static bool listing_is_folder(const struct pf_folder *folder, const char *name, 
     return !pf_folder_stat(folder, name, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Combines hashes commutatively: the digest must not depend on the order of names. */
+/* Combines hashes commutatively, since the digest must not depend on the order of names. */
 static int visit_name(void *arg, const char *name, unsigned char type)
 {
     struct listing_walk *walk = arg;
@@ -182,7 +182,7 @@ static int listing_list(struct pf_source *source, enum listed listed, pf_folder_
     int failed = digest_now(source, listed, &digest);
     if (failed)
         return pf_fail(error, failed, "%s", strerror(failed));
-    /* The stamp of an earlier listing is kept: if it differs, the profile is stale. */
+    /* The stamp of an earlier listing is kept. If the new one differs, the profile is stale. */
     if (pf_record_stamp(source, listings[listed], &digest, true, error))
         return -1;
     struct pf_input_place place;

@@ -5,8 +5,10 @@
 #include "formats/input/folder.h"
 #include "formats/input/input.h"
 
-/* Listings of a source's folders. A listing is an input: a file that appears or disappears makes the source stale.
- * Functions of this header may block. */
+/*
+ * Listings of a source's folders. A listing is an input, so a file that appears or disappears makes the source stale.
+ * Functions of this header may block.
+ */
 struct pf_source;
 
 /*

@@ -9,7 +9,10 @@ bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size)
     return size >= 3 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == Z_DEFLATED;
 }
 
-/* Method 8 (deflate), a window of at most 32 KiB, no preset dictionary, and a header checksum that is a multiple of 31. */
+/*
+ * True for a header with method 8 (deflate), a window of at most 32 KiB, no preset dictionary and a value that is a
+ * multiple of 31.
+ */
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size)
 {
     return size >= 2 && (bytes[0] & 15) == Z_DEFLATED && bytes[0] >> 4 <= 7 && !(bytes[1] & 0x20) &&

@@ -55,8 +55,8 @@ void pf_source_folders_release(struct pf_source_folders *folders);
 
 /* The location of an input: `relative` to `folder`, or absolute if the user specified the path. */
 struct pf_input_place {
-    struct pf_source_folders
-        *folders; /* reference; NULL: the source is closed, and inputs are resolved from the top folder */
+    /* A reference. If it is NULL, the source is closed, and inputs are resolved from the top folder. */
+    struct pf_source_folders *folders;
     const struct pf_folder *folder;
     const char *relative;
     char room[PATH_MAX];

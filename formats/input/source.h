@@ -62,14 +62,12 @@ struct pf_access pf_source_access(struct pf_source *source);
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 enum pf_open_flags {
-    PF_RAW = 0,    /* the raw bytes */
-    PF_UNPACK = 1, /* if the file is compressed by gzip, zstd, xz or bzip2: the unpacked bytes */
-    PF_SIZED =
-        2, /* with PF_UNPACK: unpacks to the end, so that pf_input_size is exact; reports to the thread's pass */
-    PF_ZLIB = 4, /* with PF_UNPACK: also if the file begins like a zlib stream */
-    PF_PATH = 8, /* the name is an absolute path that the user specified; symbolic links are followed */
-    PF_PEEK =
-        16, /* do not record the file; the caller frees the input (pf_input_free) */
+    PF_RAW = 0,      /* the raw bytes */
+    PF_UNPACK = 1,   /* if the file is compressed by gzip, zstd, xz or bzip2: the unpacked bytes */
+    PF_SIZED = 2,    /* with PF_UNPACK: unpacks to the end, so that pf_input_size is exact; reports to the thread's pass */
+    PF_ZLIB = 4,     /* with PF_UNPACK: also if the file begins like a zlib stream */
+    PF_PATH = 8,     /* the name is an absolute path that the user specified; symbolic links are followed */
+    PF_PEEK = 16,    /* do not record the file; the caller frees the input (pf_input_free) */
     PF_COUNTED = 32 /* raw bytes only: the file stays open until each counted use has ended (pf_input_done) */
 };
 
@@ -104,7 +102,10 @@ bool pf_source_intact(struct pf_source *source);
 
 /* The number of recorded inputs. */
 size_t pf_source_input_count(struct pf_source *source);
-/* The name of input i, in the order of recording (NULL: the source itself), and its stamp. Valid as long as the source. */
+/*
+ * Returns the name of the input recorded at index i (NULL: the source itself), and its stamp. The name is valid as long
+ * as the source.
+ */
 const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
 /* Returns 1 if the input's recorded stamp, or the file's present stamp if none is recorded, equals *stamp; otherwise 0;

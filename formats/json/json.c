@@ -148,8 +148,8 @@ static inline int json_read_number(struct pf_json *json, struct pf_json_token *t
 }
 
 /*
- * Parses the words that are values. NaN and the infinities have many spellings in C, Python and JavaScript: any case,
- * and with a sign. MSVC appends the kind of a NaN, which is not part of the token's text.
+ * Parses the words that are values. C, Python and JavaScript write NaN and the infinities in many ways, so any case and
+ * a sign are accepted. MSVC appends the kind of a NaN, which is not part of the token's text.
  */
 static int json_read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {

@@ -51,8 +51,8 @@ struct pf_json_token {
     enum pf_json_event event;
     bool cut;      /* name, string: the text is truncated */
     bool replaced; /* name, string: U+FFFD replaces invalid text (see pf_json_flags) */
-    const char *
-        text; /* name, string: unescaped UTF-8; number: as written (`-nan` for `-nan(ind)`). Valid until the next call */
+    /* A name or string as unescaped UTF-8, or a number as written (`-nan` for `-nan(ind)`). Valid until the next call. */
+    const char *text;
     size_t size;     /* size of text in bytes */
     uint64_t offset; /* offset of the token's first byte */
     uint64_t line;   /* line of the token, from 1 */

@@ -14,7 +14,7 @@ static inline uint64_t has_byte(uint64_t word, uint8_t byte)
     return has_below(word ^ EACH_BYTE(byte), 1);
 }
 
-/* Bytes outside ASCII are not plain: only the printing code validates UTF-8. */
+/* Bytes outside ASCII are not plain, since only the printing code validates UTF-8. */
 static inline bool eight_are_plain(uint64_t word)
 {
     return !(has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |

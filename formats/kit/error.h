@@ -11,8 +11,11 @@
  * may be copied.
  */
 struct pf_error {
-    /* An errno value. Damaged data: EBADMSG, ENODATA (premature end of file), EINVAL, EFBIG, E2BIG; never EIO, which
-     * means that a read failed. ESTALE: the source has changed. ECANCELED: the pass was stopped. */
+    /*
+     * An errno value. Damaged data give EBADMSG, ENODATA (premature end of file), EINVAL, EFBIG or E2BIG, but never
+     * EIO, which means that a read failed. ESTALE means that the source has changed, ECANCELED that the pass was
+     * stopped.
+     */
     int code;
     int64_t offset; /* byte offset in the file; -1: unknown */
     int64_t line;   /* line number from 1; 0: unknown */

@@ -65,11 +65,11 @@ static int rearrange(struct pf_ids *ids, uint64_t most, struct pf_error *error)
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error)
 {
     enum { ALWAYS = 1 << 16 };
-    /* Maximum length of the array: a small one, or one that takes no more memory than a hash table of the ids. */
+    /* Maximum length of the array: ALWAYS or, for many ids, a length that takes no more memory than their hash table. */
     uint64_t most = ids->count < ALWAYS / 4 ? ALWAYS : 4 * (uint64_t)ids->count;
     if (pf_ids_find(ids, id) != PF_NO_ID)
         return 0;
-    /* `most` grows with the number of ids: an id that was too large for the array when it was added may fit now. */
+    /* `most` grows with the number of ids, so an id that was too large for the array when it was added may fit now. */
     if (ids->n_large && ids->count / 2 >= ids->rearranged && rearrange(ids, most, error))
         return -1;
     if (id < most ? add_small(ids, id, number, error) : add_large(ids, id, number, error))

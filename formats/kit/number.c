@@ -242,7 +242,7 @@ static double from_digits(struct number_reader digits, int64_t exponent)
     return strtod(text, NULL);
 }
 
-/* Fewer digits let the fast paths succeed: `0.50000000000000000` is half. */
+/* Removes zeros at the end, since fewer digits let the fast paths succeed: `0.50000000000000000` becomes 0.5. */
 static inline void drop_trailing_zeros(struct decimal *decimal)
 {
     if (decimal->more)

@@ -239,7 +239,7 @@ static inline void put_16_bytes(char *out, pf_uint128 words)
     put_8_bytes(out + 8, (uint64_t)(words >> 64));
 }
 
-/* 1e-05, 1.5e+300: the exponent has at least two digits. */
+/* Prints `1e-05` or `1.5e+300`, for example. The exponent has at least two digits. */
 static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
 {
     struct digits digits = seventeen_digits(d.digits, n);
@@ -255,7 +255,7 @@ static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
     return put_upto_3(out + (distance < 10), distance);
 }
 
-/* 0.0001 to 12345678901234568: the range that printf's %.17g prints without an exponent. */
+/* Prints numbers from 0.0001 to 12345678901234568. In this range, printf's %.17g prints no exponent. */
 static inline char *put_moderate(char *out, struct pf_decimal d, unsigned n)
 {
     struct digits digits = seventeen_digits(d.digits, n);

@@ -51,8 +51,8 @@ static struct pf_cell *place(const struct pf_rows *rows, size_t i)
 {
     if (i < FIRST_BLOCK)
         return rows->blocks[0] + i * rows->columns;
-    unsigned log =
-        63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* block log + 1 starts at row FIRST_BLOCK << log */
+    /* Block log + 1 starts at row FIRST_BLOCK << log. */
+    unsigned log = 63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK);
     return rows->blocks[log + 1] + (i - ((size_t)FIRST_BLOCK << log)) * rows->columns;
 }
 

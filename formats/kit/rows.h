@@ -8,8 +8,10 @@
 #include "formats/kit/cell.h"
 #include "formats/kit/error.h"
 
-/* A small table in memory: partitions, warnings, a format's own lists. (Large tables are not held in memory but read by
- * cursors.) Text and wide integers are copied. One thread adds rows; then any number of threads may read. */
+/*
+ * A small table in memory, such as partitions, warnings or a format's own lists. (Large tables are not held in memory
+ * but read by cursors.) Text and wide integers are copied. One thread adds rows; then any number of threads may read.
+ */
 struct pf_rows;
 
 struct pf_rows *pf_rows_new(size_t columns); /* NULL: out of memory */

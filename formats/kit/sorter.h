@@ -8,8 +8,8 @@
 #include "formats/kit/error.h"
 
 /*
- * A stable external sort in bounded memory: runs that fit in memory are sorted there and written to an unlinked file;
- * reading merges the runs of the file. A record consists of `words` words; the first `keys` of them are the sort key,
+ * A stable external sort in bounded memory. Runs that fit in memory are sorted there and written to an unlinked file.
+ * Reading merges the runs of the file. A record consists of `words` words. The first `keys` of them are the sort key,
  * ascending, as unsigned numbers. One thread at a time. After a failure, such as ECANCELED from a stopped pass, a
  * sorter can only be freed.
  */

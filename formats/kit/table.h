@@ -9,9 +9,9 @@
 #include "formats/kit/error.h"
 
 /*
- * A hash table. Its keys come from files, so it hashes them by SipHash with a secret drawn at random at program start:
- * no file can be crafted whose keys all collide. The order of a table is therefore random and must never be visible.
- * Not thread-safe. A zero-initialized table is empty.
+ * A hash table. Its keys come from files, so it hashes them by SipHash with a secret drawn at random at program start.
+ * Therefore no file can be crafted whose keys all collide, and the order of a table is random and must never be
+ * visible. Not thread-safe. A zero-initialized table is empty.
  */
 
 /* SipHash-1-3 of bytes under the program's secret; `seed` is any number, or the hash of the preceding bytes. */

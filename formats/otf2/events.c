@@ -41,9 +41,8 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             continue;
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
-            uint32_t mapped =
-                (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* PF_NO_ID is reserved; this
-                                                                                            * id is undefined too */
+            /* PF_NO_ID is reserved. The id that replaces it is undefined, too. */
+            uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1;
             if (!fields->bad && value != UINT64_MAX)
                 pf_run_check(build->run, pf_ids_set(&events->maps[kind], id, mapped, build->run->error));
         }

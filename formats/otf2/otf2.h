@@ -50,8 +50,8 @@ enum { OTF2_COMM_GROUP = 2 };
 #define OTF2_NONE UINT32_MAX
 
 /*
- * The global definitions. Ids are sparse and arbitrary; a definition is also identified by its place: its index in file
- * order. Filled by one thread, then immutable and shared by all.
+ * The global definitions. Ids are sparse and arbitrary, so a definition is also identified by its place, which is its
+ * index in file order. Filled by one thread, then immutable and shared by all.
  */
 struct otf2_definitions {
     struct pf_strings *strings;
@@ -61,16 +61,21 @@ struct otf2_definitions {
         uint32_t count;
         struct pf_ids places; /* id -> place */
     } things[OTF2_KINDS];
+    /*
+     * class_members has the counter ids of all classes, group_members the members of all groups (locations, or indexes of
+     * them). The items of a definition begin at the index in its field FIRST.
+     */
     struct otf2_list {
         uint64_t *at;
         size_t n, room;
-    } class_members,
-        group_members; /* counter ids of classes; members of groups (locations, or indexes of them); a list starts at
-                        * the definition's FIRST */
+    } class_members, group_members;
     uint32_t all_locations[OTF2_PARADIGMS]; /* place of the group of all locations, plus 1; 0: none */
 };
 
-/* Metrics: calls; calls with nested calls of the same region ("calls (inc)"); time; from OTF2_COUNTERS on, counters. */
+/*
+ * The metrics are the calls, the calls with nested calls of the same region ("calls (inc)"), the time and, from
+ * OTF2_COUNTERS on, the counters.
+ */
 enum { OTF2_CALLS, OTF2_HELD_CALLS, OTF2_TIME_METRIC, OTF2_COUNTERS };
 
 /* Tables specific to the format. */
@@ -83,8 +88,8 @@ struct otf2_state {
     struct otf2_anchor anchor;
     struct pf_input *global;
     struct otf2_definitions definitions; /* valid from PF_PARTITIONED on */
-    int *
-        counter; /* while events are read: place of a counter -> its metric; -1: none; -2: its name is a built-in metric's */
+    /* While events are read: by place of a counter, its metric. -1: none; -2: the counter has the name of a built-in metric. */
+    int *counter;
     uint32_t *unknown; /* ids of undefined regions, whose numbers follow those of the defined ones */
     size_t n_unknown, unknown_room;
 };
@@ -145,8 +150,8 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
 /* ---- events.c ----------------------------------------------------------------------------------- */
 
 /*
- * Reader of the events of one location: its file of events, and its own definitions with clock corrections and id
- * mappings. Not thread-safe.
+ * A reader of the events of one location. It reads the location's file of events, and its own definitions with clock
+ * corrections and id mappings. Not thread-safe.
  */
 
 enum {

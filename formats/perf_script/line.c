@@ -313,7 +313,7 @@ static const char *find_dso(struct pf_slice text)
     return last_group(text);
 }
 
-/* Returns the symbol of a text without a dso: up to its offset or further fields. */
+/* Returns the symbol of a text without a dso. It ends at its offset or at further fields. */
 static struct pf_slice before_fields(struct pf_slice text)
 {
     static const char *const fields[] = {"  ", " ABI:", " ilen: ", " insn: ", " 0x"};

@@ -48,9 +48,9 @@ enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struc
 bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *number);
 
 /*
- * Parses a weak header: it has a command, a tid, a time or an event, but too few of them for PERF_HEADER: `heat`, `heat 4711`, `cycles:`.
- * Returns false if the line is not one. Any short line looks like a weak header, so the caller must check that header->rest has a frame or
- * that a frame follows.
+ * Parses a weak header, such as `heat`, `heat 4711` or `cycles:`. It has a command, a tid, a time or an event, but too
+ * few of them for PERF_HEADER. Returns false if the line is not one. Any short line looks like a weak header, so the
+ * caller must check that header->rest has a frame or that a frame follows.
  */
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 

@@ -39,8 +39,8 @@ static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct pf_slice text = pf_slice(head, have), line;
     struct perf_header header;
     struct perf_frame frame;
-    struct pf_slice before = {NULL,
-                              NULL}; /* the previous line if its kind is unknown: it may be a header if a frame follows */
+    /* The previous line if its kind is unknown. It may be a header if a frame follows. */
+    struct pf_slice before = {NULL, NULL};
     bool certain = false;
     bool record = false; /* the previous line is a record, which may continue on further lines */
     while (pf_take_line(&text, true, &line)) {
@@ -94,8 +94,8 @@ struct perf_script {
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
-    uint64_t
-        bad_end; /* offset of the end of the last skipped line; if it is the file's end, the file is truncated */
+    /* Offset of the end of the last skipped line. If it is the file's end, the file is truncated. */
+    uint64_t bad_end;
     struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;
@@ -140,7 +140,10 @@ static void perf_enter_thread(struct perf_script *script, const struct perf_head
         pf_build_partition(script->build, size ? name : "all", size ? size : strlen("all"), fields);
 }
 
-/* Sets the event's metric and the sample's period: nanoseconds for clock events, else a number of events; 1 without a period. */
+/*
+ * Sets the event's metric and the sample's period. The period is in nanoseconds for clock events and otherwise a number
+ * of events. It is 1 if the header has none.
+ */
 static void enter_event(struct perf_script *script, const struct perf_header *header)
 {
     struct pf_slice event = header->event;
@@ -251,9 +254,9 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
 }
 
 /*
- * Handles a line of unknown kind that may be a weak header: begins a sample if it has a frame, otherwise keeps the line until the next one
- * decides (decide_kept_line). Returns false if the line is not a weak header, or cannot be one here: in a file with full headers, or within
- * a sample.
+ * Handles a line of unknown kind that may be a weak header. If it has a frame, it begins a sample. Otherwise it is kept
+ * until the next line decides (decide_kept_line). Returns false if the line is not a weak header. Also returns false in
+ * a file with full headers and within a sample, where it cannot be one.
  */
 static bool keep_line(struct perf_script *script, const struct pf_line *line)
 {

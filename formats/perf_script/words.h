@@ -94,7 +94,10 @@ static inline bool has_branch(struct pf_slice text)
     return false;
 }
 
-/* Returns true if the text contains a word. `rare`: a character of the word that few lines have; searching it first is faster. */
+/*
+ * Returns true if the text contains a word. `rare` is a character of the word that few lines have. Searching it first
+ * is faster.
+ */
 static inline bool line_holds(struct pf_slice text, const char *word, char rare)
 {
     return memchr(text.at, rare, pf_size(text)) && memmem(text.at, pf_size(text), word, strlen(word));

@@ -84,8 +84,8 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
 /*
  * The format has no magic number, and fields come in any order. So well-formed messages are counted in the head, and
  * must outnumber malformed ones. (Text may look like one or two fields: a docstring that begins with three quotes is a
- * message of 34 bytes that begins with one of 32.) The sample types are the strongest evidence: quipper's form of
- * perf.data has attributes in their place, and its events may look like samples.
+ * message of 34 bytes that begins with one of 32.) The sample types are the strongest evidence, because quipper's form
+ * of perf.data has attributes in their place, while its events may look like samples.
  */
 static void pprof_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {

@@ -116,8 +116,8 @@ bool pprof_drop_gave_up(const struct pprof_drop *drop);
 /* ---- tables.c ----------------------------------------------------------------------------------- */
 
 /*
- * The tables of a profile: strings, functions, mappings, locations, sample types; everything except the samples. They
- * may be anywhere in the file, even after the samples that refer to them.
+ * The tables of a profile are everything except the samples: strings, functions, mappings, locations and sample types.
+ * They may be anywhere in the file, even after the samples that refer to them.
  */
 
 /* Field numbers of the top-level message. */
@@ -185,9 +185,8 @@ struct pprof {
     PF_LIST(struct pprof_function) function;
     PF_LIST(struct pprof_function) unnumbered; /* functions with id 0 */
     struct pf_build_files files;
-    PF_LIST(uint8_t)
-    drops;              /* by name: 1: kept, 2: dropped, 0: not matched yet */
-    PF_LIST(char) text; /* buffer for composing a name */
+    PF_LIST(uint8_t) drops; /* by name: 1: kept, 2: dropped, 0: not matched yet */
+    PF_LIST(char) text;     /* buffer for composing a name */
     PF_LIST(struct pprof_mapping) mapping;
     PF_LIST(struct pprof_location) location;
     PF_LIST(struct pprof_line) lines;

@@ -26,8 +26,9 @@ struct label {
 };
 
 /*
- * Words of a sorter record, one per label, metric and sample: the keys that values are summed by (thread and label key; unit
- * and text; number; metric), a running number (RUN) that keeps the order of the file, and the value.
+ * Words of a sorter record. There is a record per label, metric and sample. It has the keys that values are summed by
+ * (thread and label key; unit and text; number; metric), a running number (RUN) that keeps the order of the file, and
+ * the value.
  */
 enum { THREAD_KEY, UNIT_TEXT, NUMBER, METRIC, RUN, SUM, WORDS, SORTED = SUM };
 
@@ -84,7 +85,7 @@ static struct pf_cell pprof_value_of(const struct pf_model *model, const struct 
     return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
 }
 
-/* Records a label that identifies the thread. The preferred key wins, and the first of several labels with one key. */
+/* Records a label that identifies the thread. The preferred key wins; among labels with one key, the first one. */
 static void pprof_keep_identity(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {

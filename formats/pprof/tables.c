@@ -229,7 +229,10 @@ static void name_functions(struct pprof *pprof)
     }
 }
 
-/* Sets the file shown for each function: none if functions of its name are in several files, because pprof merges these functions. */
+/*
+ * Sets the file shown for each function. If functions of its name are in several files, it is none, because pprof
+ * merges these functions.
+ */
 static void choose_shown_files(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
@@ -319,8 +322,9 @@ static void check_mapping(struct pprof *pprof, const struct pprof_location *loca
 }
 
 /*
- * Resolves the frames of a location, and which of its lines are dropped: the outermost line with a dropped function,
- * and all lines inlined into it. If that is the location's outermost line, the whole location is dropped.
+ * Resolves the frames of a location, and determines which of its lines are dropped. These are the outermost line with a
+ * dropped function, and all lines inlined into it. If that is the location's outermost line, the whole location is
+ * dropped.
  */
 static void resolve_location(struct pprof *pprof, struct pprof_location *location)
 {

@@ -231,8 +231,8 @@ struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
  * functions.csv has a row per name and file.
  */
 struct pf_build_files {
-    PF_LIST(uint32_t)
-    of; /* by name: the file + 1; UINT32_MAX: several files, or a function without a file; 0: no such function */
+    /* By name: the file + 1. UINT32_MAX: several files, or a function without a file. 0: no such function. */
+    PF_LIST(uint32_t) of;
 };
 /* Adds a function (file PF_NO_STRING: unknown). The list is freed at the end of the pass. */
 void pf_build_add_file(struct pf_build *build, struct pf_build_files *files, uint32_t name, uint32_t file);

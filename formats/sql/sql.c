@@ -475,9 +475,9 @@ static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out
 }
 
 /*
- * The database size that the header declares: the page size at 16 (1 means 65536) times the number of pages at 28,
- * which is valid if the change counter at 24 equals the version at 92. 0 if it declares none. All numbers are
- * big-endian.
+ * Returns the database size that the header declares, or 0 if it declares none. The size is the page size at offset 16
+ * (1 means 65536) times the number of pages at 28. It is valid if the change counter at 24 equals the version at 92.
+ * All numbers are big-endian.
  */
 static uint64_t declared_database_size(const unsigned char header[100])
 {

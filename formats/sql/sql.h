@@ -12,10 +12,10 @@
 #include "formats/runtime/run.h"
 
 /*
- * Reads untrusted SQLite databases: read-only, immutable, without journals and locks. Views, triggers, virtual tables,
- * indexes, extensions and generated columns are disabled; only the driver's tables may be read; lengths and the cost of
- * parsing the schema are limited. Rows of a table are passed to a callback in the order of their rowids, up to the
- * first damage. A database is used by one thread at a time.
+ * Reads untrusted SQLite databases. They are opened read-only and immutable, without journals and locks. Views,
+ * triggers, virtual tables, indexes, extensions and generated columns are disabled. Only the driver's tables may be
+ * read. Lengths and the cost of parsing the schema are limited. Rows of a table are passed to a callback in the order
+ * of their rowids, up to the first damage. A database is used by one thread at a time.
  */
 enum { PF_SQL_COLUMNS = 10, PF_SQL_TABLES = 16 };
 
@@ -23,7 +23,7 @@ enum { PF_SQL_COLUMNS = 10, PF_SQL_TABLES = 16 };
 enum { PF_SQL_TEXT_MAX = 256 * 1024 };
 
 /*
- * A table that a driver reads, and its columns by name. Versions of a database differ: a missing column is read as
+ * A table that a driver reads, and its columns by name. Versions of a database differ, so a missing column is read as
  * NULL.
  */
 struct pf_sql_table {
@@ -118,7 +118,10 @@ void pf_sql_each(struct pf_run *run, struct pf_sql *sql, unsigned table, pf_sql_
  */
 struct pf_slice pf_sql_find(struct pf_run *run, struct pf_sql *sql, unsigned table, int64_t key);
 
-/* Reports the progress of reading the file to the thread's pass. For work that reads no rows: walks report their progress themselves. */
+/*
+ * Reports the progress of reading the file to the thread's pass. Call it in work that reads no rows. Walks report their
+ * progress themselves.
+ */
 void pf_sql_step(struct pf_run *run, const struct pf_sql *sql);
 
 #endif

@@ -340,7 +340,7 @@ static void take_closing(struct pf_repair *repair, const struct tag *tag)
 
 /* ---- parts of the file: each function returns the bytes it consumed, 0 if more input is needed ---------- */
 
-/* Handles a `<` without a name after it: a closing tag whose slash is damaged, or text. */
+/* Handles a `<` without a name after it, which is a closing tag whose slash is damaged, or text. */
 static size_t take_no_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = bytes[1] != '<' && bytes[1] != '>' && !is_quote(bytes[1]);

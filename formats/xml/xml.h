@@ -40,8 +40,8 @@ struct pf_xml_events {
 struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events, void *arg);
 
 /*
- * Parses the next bytes of the file. An incomplete tag or text at their end is buffered until the next call. Returns false once the reading
- * has ended: pf_xml_stop was called, or at a fault of the file.
+ * Parses the next bytes of the file. An incomplete tag or text at their end is buffered until the next call. Returns
+ * false once pf_xml_stop or a fault of the file has ended the reading.
  */
 bool pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size);
 
