@@ -180,9 +180,9 @@ struct massif {
     bool tree;                 /* the snapshot declares a tree */
 
     PF_LIST(struct massif_node) open; /* stack, from the root on */
-    uint32_t peak;    /* partition of the snapshot that is marked as peak */
-    uint32_t largest; /* partition of the largest snapshot with a tree */
-    int64_t most;     /* bytes of `largest` */
+    uint32_t peak;                    /* partition of the snapshot that is marked as peak */
+    uint32_t largest;                 /* partition of the largest snapshot with a tree */
+    int64_t most;                     /* bytes of `largest` */
 };
 
 static void massif_warn(struct massif *massif, const char *severity, const char *code, const char *what)

@@ -54,9 +54,9 @@ struct speedscope_item {
 /* State of the pass over the file. */
 struct speedscope_profile {
     struct pf_build *build;
-    struct pf_json *json;    /* reads samples or events */
-    struct pf_json *weights; /* reads the weights of the samples alongside */
-    bool shared;             /* the member `shared`, which has the frames, has been read */
+    struct pf_json *json;          /* reads samples or events */
+    struct pf_json *weights;       /* reads the weights of the samples alongside */
+    bool shared;                   /* the member `shared`, which has the frames, has been read */
     struct pf_json_place profiles; /* profiles that precede `shared`, to be read after it */
     PF_LIST(uint32_t) frames;      /* frame number in the file -> frame of the build */
     struct pf_build_files files;

@@ -29,8 +29,8 @@ struct pf_archive_tree {
     uint32_t count;
     size_t room;
     /*
-     * Size of the archive's bytes. For a compressed tar, it is the size of the unpacked bytes: INT64_MAX while the archive is
-     * indexed, UINT64_MAX if unknown.
+     * Size of the archive's bytes or, for a compressed tar, of its unpacked bytes. The latter is INT64_MAX while the
+     * archive is indexed, and UINT64_MAX if it is unknown.
      */
     uint64_t size;
     struct pf_rows *problems; /* severity, code, text */

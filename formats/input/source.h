@@ -63,7 +63,7 @@ struct pf_access pf_source_access(struct pf_source *source);
 
 enum pf_open_flags {
     PF_RAW = 0,      /* the raw bytes */
-    PF_UNPACK = 1,   /* if the file is compressed by gzip, zstd, xz or bzip2: the unpacked bytes */
+    PF_UNPACK = 1,   /* the unpacked bytes if the file is compressed by gzip, zstd, xz or bzip2 */
     PF_SIZED = 2,    /* with PF_UNPACK: unpacks to the end, so that pf_input_size is exact; reports to the thread's pass */
     PF_ZLIB = 4,     /* with PF_UNPACK: also if the file begins like a zlib stream */
     PF_PATH = 8,     /* the name is an absolute path that the user specified; symbolic links are followed */

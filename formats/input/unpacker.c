@@ -52,8 +52,8 @@ static la_ssize_t read_for_archive(struct archive *reader, void *arg, const void
 /* ---- starting ----------------------------------------------------------------------------------- */
 
 /*
- * Uses one filter only, so a file that was compressed twice is unpacked once. A sparse file is read as the first member
- * of a tar.
+ * Starts libarchive. Only one filter is used, so a file that was compressed twice is unpacked once. A sparse file is
+ * read as the first member of a tar.
  */
 static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
 {

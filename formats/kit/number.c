@@ -265,11 +265,11 @@ static inline double number_nearest(struct decimal decimal, struct number_reader
     return from_digits(digits, exponent);
 }
 
-/* A parsed number without sign: its digits with the point, and the decimal of their value. */
+/* A parsed number without sign. */
 struct scan {
-    struct number_reader digits;
-    struct decimal decimal;
-    int64_t exponent; /* the text's exponent */
+    struct number_reader digits; /* the text of the digits and the point */
+    struct decimal decimal;      /* the value, including the exponent */
+    int64_t exponent;            /* the number after `e`, or 0 */
 };
 
 /* Scans the rest of the text; returns false if it is not a number. */

@@ -323,7 +323,7 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
 
 /* Reads a range that crosses blocks. */
 static const void *read_across_blocks(struct pf_store_window *window, uint64_t offset, size_t size,
-                              struct pf_error *error)
+                                      struct pf_error *error)
 {
     if (size > window->room) {
         if (pf_array_resize(&window->buffer, size, 1, error))

@@ -22,7 +22,7 @@ enum pf_context_flags {
 
 /* The fields of a context that a search for a child reads, kept together to save cache misses. */
 struct pf_tree_link {
-    uint32_t key; /* copy of the column `key` */
+    uint32_t key;     /* copy of the column `key` */
     uint32_t eldest;  /* index + 1 of the first child; 0: none */
     uint32_t sibling; /* index + 1 of the next sibling in the parent's list; 0: none */
 };
@@ -33,9 +33,9 @@ struct pf_tree {
     uint32_t *parent; /* PF_NO_CONTEXT for a root */
     uint32_t *depth;  /* 0 for a root */
     uint32_t *name;   /* in strings */
-    uint32_t *key;    /* distinguishes siblings while building; the driver chooses it (a function id, a name) */
-    uint8_t *flags;           /* enum pf_context_flags */
-    uint8_t *kind;            /* index into kinds[] */
+    uint32_t *key;  /* distinguishes siblings while building; the driver chooses it (a function id, a name) */
+    uint8_t *flags; /* enum pf_context_flags */
+    uint8_t *kind;  /* index into kinds[] */
     const char *const *kinds; /* words for contexts.csv, e.g. {"function", "loop"}; borrowed, static */
 
     /* Optional columns: NULL if no context has a value. */

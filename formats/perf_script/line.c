@@ -473,8 +473,8 @@ static bool is_register(struct pf_slice word)
 }
 
 /*
- * True for a line of a listing of branches (-F brstackinsn), which a tab indents like a frame: `\tADDRESS\tinsn: 48
- * 89`, `\tsymbol+12:`.
+ * True for a line of a listing of branches (-F brstackinsn), such as `\tADDRESS\tinsn: 48 89` or `\tsymbol+12:`. Like a
+ * frame, it is indented by a tab.
  */
 static bool perf_is_listing(struct pf_slice text)
 {
