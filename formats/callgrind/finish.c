@@ -132,9 +132,9 @@ static int callgrind_by_key(const void *a, const void *b)
 }
 
 /*
- * Fills the table of calls. A call has a row for the first metric, and for each metric that is not 0 in some call between
- * functions of these names. So a metric has rows for either all calls of a pair of names or none, and counts added up by
- * name are complete.
+ * Fills the table of calls. A call has a row for the first metric. For any other metric, it has a row unless the metric
+ * is 0 in all calls between functions of these names. So a metric has rows for all calls of a pair of names or for
+ * none, and counts added up by name are complete.
  */
 static void list_calls(struct finish *finish)
 {

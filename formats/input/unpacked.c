@@ -12,7 +12,7 @@
 
 enum {
     IN_MEMORY = 64 * 1024, /* maximum size of a part in memory; a longer part goes into a file */
-    PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
+    PART_MIN = 1 << 20,    /* minimum size of a part; otherwise, a part has half of the limit */
     BEHIND = 64 * 1024,    /* bytes cached before the offset at which reading resumes after a restart */
     RUNS_MAX = 8,          /* maximum number of runs; each takes a few hundred KB, or more for some formats */
 };

@@ -111,9 +111,9 @@ void pf_json_text(struct pf_json *json, char *text, size_t size);
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 /*
- * Like pf_json_next, but skips an object or array as a whole: the token is its opening bracket, and the next call
- * continues after its end. Only brackets and strings of the skipped text are checked. After a name it skips the value;
- * in an array it skips an element.
+ * Like pf_json_next, but skips an object or array as a whole. The token is then its opening bracket, and the next call
+ * continues after its end. Only brackets and strings of the skipped text are checked. After a name, the function skips
+ * the value. In an array, it skips an element.
  */
 int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 

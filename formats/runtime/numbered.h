@@ -14,7 +14,7 @@
 /* The state of an open cursor. */
 struct pf_numbers {
     uint64_t next, end; /* half-open range of the remaining numbers */
-    void *own;          /* owned by the driver: readers, memory that rows borrow */
+    void *own;          /* owned by the driver, such as a reader, or memory that rows borrow */
 };
 
 /* Marks the end, as a value of `next` or a result of `after`. */
