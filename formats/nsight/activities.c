@@ -8,9 +8,9 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * GPU activities: kernels, copies, memory sets and synchronisations. Each has the call path of the API call with its correlation
- * id; its own context is a child of that call's context. Each is also an event; events are ordered by table (kernels first), then
- * by row.
+ * GPU activities are kernels, copies, memory sets and synchronisations. Their correlation ids tell which API calls caused them. An
+ * activity has the call path of its API call, and its own context is a child of that call's context. The table "events" has a row
+ * for each activity, in the order of the export's tables, kernels first.
  */
 
 enum { EVENT_START, EVENT_END, EVENT_DEVICE, EVENT_STREAM, EVENT_CORRELATION, EVENT_BYTES, EVENT_NUMBERS };
@@ -20,11 +20,11 @@ struct event {
     uint32_t stream; /* index in partitions->streams */
     uint32_t path;   /* a context, or PF_NO_CONTEXT */
     uint32_t name;   /* in the tree's strings, or PF_NO_STRING */
-    uint16_t kind;   /* table - NSIGHT_KERNEL */
-    uint16_t set;    /* bit n: number[n] is present */
+    uint16_t kind;   /* the activity's table, counted from NSIGHT_KERNEL */
+    uint16_t set;    /* bit n is set if number[n] is present */
 };
 
-/* Returns the id of a kernel's name: the short name if present, else the demangled name, else the mangled name. */
+/* Returns the id of the first name that a kernel has, of the short, the demangled and the mangled one. */
 static int64_t kernel_id(const struct pf_sql_row *row)
 {
     if (pf_sql_is_set(row, ACTIVITY_WHAT))
@@ -48,7 +48,7 @@ static const char *const copy_kinds[] = {"UNKNOWN",
 static const char *const sync_types[] = {"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
                                          "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"};
 
-/* Returns the number of the name words[number], or of the number in digits if it is out of range. */
+/* Returns words[number] as a string of the tree; the number in digits if there is no such word. */
 static uint32_t add_word(struct nsight_pass *pass, const char *const *words, size_t n, int64_t number)
 {
     char digits[PF_NUMBER_MAX];
@@ -58,7 +58,7 @@ static uint32_t add_word(struct nsight_pass *pass, const char *const *words, siz
     return pf_build_name(pass->build, word.text, word.size);
 }
 
-/* Returns the number of a row's name; PF_NO_STRING for memory sets, which have no name. */
+/* Returns the name of an activity as a string of the tree; PF_NO_STRING for memory sets, which have no name. */
 static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
     int64_t what = pf_sql_int(row, ACTIVITY_WHAT);
@@ -71,7 +71,7 @@ static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_r
                : add_word(pass, sync_types, sizeof sync_types / sizeof *sync_types, what);
 }
 
-/* Returns the context of a tally: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
+/* Returns the context of a tally. It is called `memcpy HOST_TO_DEVICE` or similar, `memset`, or by the name of the kernel. */
 static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
     enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
@@ -128,7 +128,7 @@ static void take_activity_row(void *arg, struct pf_sql_row *row)
                                    event.stream};
     struct nsight_tally *tally =
         nsight_tally(pass, &key, nsight_duration(pass, row), event.number[EVENT_BYTES]);
-    /* A synchronisation has no context: it is the CPU waiting, and the time of its API call covers it. */
+    /* In a synchronisation, the CPU waits. It has no context, because the time of its API call includes the wait. */
     if (tally->count == 1 && row->table != NSIGHT_SYNC)
         tally->context = activity_context_of(pass, &key);
 }

@@ -4,22 +4,28 @@
 #include "formats/nsight/nsight.h"
 
 /*
- * Function visits (ranges) and API calls of the CPU, thread by thread in order of start time. The path of a call is the innermost
- * range that encloses it, or a path from another source. A call that is enclosed by another call, and has the same path or none,
- * is a child of that call (a runtime function calls a driver function).
+ * Reads the function visits and API calls of the CPU, thread by thread in order of start time. A function visit is an NVTX range.
+ * The path of an API call is that of the innermost range that encloses the call, unless paths come from another source. If another
+ * API call encloses the call, and the call has the same path or none, its context is a child of that call's context. This happens
+ * when a function of the CUDA runtime calls one of the driver.
  *
  * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive time minus
  * the inclusive times of its children.
  */
 
 /*
- * A range or call, sorted by thread and start. At equal starts, calls come before ranges, since a range encloses only what starts
- * after it; then longer calls, and less deep ranges, come first.
+ * The words of a record of the sorter, which holds a range or a call. The first three are its keys. Of records with equal starts,
+ * calls come before ranges, because a range encloses only what starts after it. Of these calls, the longest comes first, and of
+ * these ranges, the one with the shortest path. NUMBER is the correlation id of a call. WHAT is the context of a range's path. In
+ * calls, it has the name in the upper half and the context of the path in the lower one.
  */
 enum { THREAD, START, ORDER, END, NUMBER, WHAT, RECORD_WORDS };
 #define IS_RANGE (UINT64_C(1) << 63)
 
-/* Maximum number of open ranges and of open calls; further ones enclose nothing. SEARCH_MAX: innermost ranges that are searched. */
+/*
+ * Of more than OPEN_MAX open ranges or calls, the innermost ones are taken to enclose nothing. To find the range around a call, only
+ * the innermost SEARCH_MAX open ranges are searched.
+ */
 enum { OPEN_MAX = 4096, SEARCH_MAX = 1024 };
 
 enum { ROWS_PER_STEP = 16384 };
@@ -34,12 +40,12 @@ struct open_call {
     struct nsight_found found;
 };
 
-/* Sums of a context's visits in the current thread. Times in ns. */
+/* Sums of the visits and API calls of a context in the current thread. Times are in ns. */
 struct visits {
-    int64_t calls, api_calls, inclusive;
-    int64_t below; /* sum of the children's inclusive times */
-    bool own;      /* the context was visited itself, so that `inclusive` is valid */
-    bool listed;   /* in `touched` */
+    int64_t calls, api_calls, inclusive; /* inclusive: sum of the durations of both */
+    int64_t below;                       /* sum of the children's inclusive times */
+    bool own;                            /* the context itself was visited, so `inclusive` is valid */
+    bool listed;                         /* the context is in `touched` */
 };
 
 struct calls_reading {
@@ -49,9 +55,9 @@ struct calls_reading {
     uint64_t rows_of_ranges;       /* ranges among `rows` */
     uint64_t process;              /* process of the last call */
     bool processes;                /* the calls belong to more than one process */
-    bool exclusive;                /* durations exclude children: visits of imported paths */
+    bool exclusive;                /* durations are exclusive, as in imported paths */
     PF_LIST(struct visits) visits; /* by context */
-    /* Contexts visited in this thread, and their ancestors; all other contexts have zeroed visits. */
+    /* Contexts that were visited in this thread, and their ancestors. The `visits` of all other contexts are zero. */
     PF_LIST(uint32_t) touched;
     struct open_range ranges[OPEN_MAX];
     unsigned n_ranges;
@@ -61,7 +67,7 @@ struct calls_reading {
 
 /* ---- sorting ------------------------------------------------------------------------------------- */
 
-/* Returns the value, saturated at INT32_MAX, in bits 32 to 62: sorts ascending. */
+/* Returns the word ORDER for sorting by a value up to INT32_MAX; larger values count as INT32_MAX. Its lower half is free. */
 static uint64_t order_by(uint64_t value)
 {
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
@@ -156,7 +162,10 @@ static int from_highest(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds the values of the current thread. Children have higher numbers than their parents, so descending order visits children first. */
+/*
+ * Adds the values of the current thread, and clears its visits. Goes from the highest context down, because children have higher
+ * numbers than their parents, whose times need those of the children.
+ */
 static void end_thread(struct calls_reading *reading)
 {
     struct nsight_pass *pass = reading->pass;
@@ -211,7 +220,7 @@ static uint32_t range_around(struct calls_reading *reading, int64_t start, int64
     return PF_NO_CONTEXT;
 }
 
-/* Returns the innermost open call if it encloses the call, and `path` is PF_NO_CONTEXT or the open call's path; otherwise NULL. */
+/* Returns the innermost open call if it encloses the call, and `path` is its path or PF_NO_CONTEXT. Otherwise returns NULL. */
 static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end, uint32_t path)
 {
     while (reading->n_calls && reading->calls[reading->n_calls - 1].end <= start)
@@ -222,7 +231,7 @@ static const struct open_call *call_around(struct calls_reading *reading, int64_
     return end <= last->end && (path == PF_NO_CONTEXT || path == last->found.path) ? last : NULL;
 }
 
-/* Returns the context of a call. If a sampled path already ends with the call itself, this is the path's context. */
+/* Returns the context of an API call. If the path is sampled and already ends with the call itself, this is the path's context. */
 static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_t name,
                                 const struct open_call *around)
 {
@@ -279,7 +288,7 @@ static void read_sorted(struct calls_reading *reading)
         end_thread(reading);
 }
 
-/* Adds a call of an imported path. The call has no context of its own; its activities become children of the path. */
+/* Adds a call of an imported path. The call has no context of its own, so the contexts of its activities are children of the path's. */
 static void take_imported_call(void *arg, struct pf_sql_row *row)
 {
     struct nsight_pass *pass = arg;
@@ -311,7 +320,7 @@ static enum nsight_origin origin_of(const struct calls_reading *reading)
     return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
 }
 
-/* Returns true if all tables of activities have the process. (Each process numbers its correlations from 1.) */
+/* Returns true if all tables of activities have the process. It is needed because each process numbers its correlations from 1. */
 static bool tells_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)

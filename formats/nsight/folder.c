@@ -10,8 +10,8 @@
 #include "formats/probe.h"
 
 /*
- * A folder of point directories with exports, as an Extra-P experiment. Each export is a rank or a repetition; its values are the
- * sums over all its threads and streams.
+ * Presents a folder of point directories that hold exports as an Extra-P experiment. Each export is a rank or a repetition of its
+ * point. Its values are the sums over all its threads and streams.
  */
 
 extern const struct pf_driver pf_nsight_folder_driver;
@@ -22,11 +22,11 @@ struct folder_total {
     bool has[NSIGHT_METRICS];
 };
 
-/* An export within the experiment. */
+/* An export of a point of the experiment, while it is read. */
 struct folder_reading {
     struct pf_study *study;
-    struct pf_model export; /* model of the single export */
-    struct folder_total *totals;   /* by context of the export */
+    struct pf_model export;      /* the model that the driver "nsight" makes of the export */
+    struct folder_total *totals; /* by context of the export */
     uint32_t point;
 };
 
@@ -91,7 +91,7 @@ static void free_reading(void *thing)
     free(reading);
 }
 
-/* Adds the values of an export to the study. If the export has warnings, a single one refers to them. */
+/* Adds the values of an export to the study. If the export has warnings, adds a single one that refers to them. */
 static void read_point(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;

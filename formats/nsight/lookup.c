@@ -36,8 +36,8 @@ uint32_t nsight_name(struct nsight_pass *pass, int64_t id)
 /* ---- contexts ------------------------------------------------------------------------------------ */
 
 /*
- * An entry of the store: process, number (pf_ordered), path << 32 | call. A record of the sorter has a rank before the last word,
- * which orders entries with equal keys.
+ * The words of an entry of the store. NUMBER is pf_ordered of the number. FOUND has the path in its upper half and the call in its
+ * lower half. A record of the sorter has the same words, and before the last one a rank, which sorts entries with equal keys.
  */
 enum { PROCESS, NUMBER, FOUND, ENTRY_WORDS };
 enum { RANK = FOUND, RANKED_FOUND, RECORD_WORDS };
@@ -84,7 +84,7 @@ static void lookup_append(struct pf_run *run, struct nsight_lookup *lookup, cons
 
 static void add_to_sorter(struct pf_run *run, struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS])
 {
-    /* The rank: entries with a path first, then in the order of addition. */
+    /* The rank sorts entries with a path before those without, and each of the two by the order in which they were added. */
     uint64_t has_no_path = entry[FOUND] >> 32 == PF_NO_CONTEXT;
     uint64_t record[RECORD_WORDS] = {entry[PROCESS], entry[NUMBER], has_no_path << 63 | lookup->added++,
                                      entry[FOUND]};
@@ -99,7 +99,7 @@ static const uint64_t *entry_at(struct pf_run *run, struct nsight_lookup *lookup
     return entry;
 }
 
-/* Switches to sorting after an entry arrived out of order: moves all entries from the store to a new sorter. */
+/* Moves all entries from the store to a new sorter, because an entry arrives out of order. */
 static void begin_sorting(struct pf_run *run, struct nsight_lookup *lookup)
 {
     lookup->sorter = pf_run_memory(run, pf_sorter_new(RECORD_WORDS, RANK + 1, lookup->limit));
@@ -136,7 +136,10 @@ void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
     lookup->sorter = NULL;
 }
 
-/* Steps up to this many entries mostly stay in the store's window. Moving the window costs more than reading a single entry. */
+/*
+ * As long as the steps of a search have at most this many entries, it reads through the store's window, which mostly holds the next
+ * entry, too. For longer steps, moving the window costs more than reading a single entry.
+ */
 enum { NEAR = 1024 };
 
 static void read_lookup_entry(struct pf_run *run, struct nsight_lookup *lookup, uint64_t at,
@@ -148,7 +151,10 @@ static void read_lookup_entry(struct pf_run *run, struct nsight_lookup *lookup, 
         pf_run_check(run, pf_store_read(lookup->store, at * ENTRY_SIZE, entry, ENTRY_SIZE, run->error));
 }
 
-/* Galloping search: starts after the last hit, where most keys are found, doubles its steps, and ends as a binary search. */
+/*
+ * A galloping search. It starts after the entry that was found last, since most keys are there or close by. Its steps double until they
+ * pass the key; from then on it is a binary search.
+ */
 struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process,
                                        int64_t number)
 {

@@ -62,7 +62,7 @@ static bool is_export(const struct pf_sql *sql)
 
 /* ---- opening ------------------------------------------------------------------------------------- */
 
-/* Metadata of the export that info.txt shows, and the keys in info.txt. */
+/* The names of the export's metadata that info.txt shows, with their keys in info.txt. */
 static const struct {
     const char *name, *key;
 } shown[] = {
@@ -85,7 +85,7 @@ struct showing {
     bool gpus;
 };
 
-/* Adds a row to info.txt. A row of metadata is a name and a value; a row of GPUs is a name. */
+/* Adds a row to info.txt. A row of metadata has a name and a value, and a row of GPUs has the name of a GPU. */
 static void take_fact(void *arg, struct pf_sql_row *row)
 {
     struct showing *showing = arg;
@@ -113,7 +113,7 @@ static struct pf_sql *open_export(struct pf_build *build)
     return PF_OWN(build->run, sql, pf_sql_close);
 }
 
-/* Reads metadata and GPUs. A table with the name of schema 2 is read only if there is none with the name of schema 3. */
+/* Reads metadata and GPUs. Schema 2 of exports has other names for these tables, which are read if those of schema 3 are missing. */
 static void read_facts(struct pf_build *build)
 {
     struct pf_sql *sql = open_export(build);
@@ -129,10 +129,10 @@ static void read_facts(struct pf_build *build)
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-/* Bytes of names in excess of the export's size, after which names become "#ID". Only a hostile export reaches this limit. */
+/* Names may have this many bytes more than the export. Only those of a hostile export, whose rows share their pages, have more. */
 enum { NAMES_SPARE = 1 << 20 };
 
-/* Warns of a table that could not be read to its end, and of computed columns that were skipped. */
+/* Adds warnings about a table that could not be read to its end, and about columns that were skipped because they are computed. */
 static void warn_of_table(struct nsight_pass *pass, unsigned t)
 {
     const struct pf_sql_facts *facts = &pass->sql->facts[t];
@@ -175,7 +175,7 @@ static void warn_of_problems(struct nsight_pass *pass)
                       "call paths are longer than the file: some are left out");
 }
 
-/* A single pass loads everything: threads and streams are only known from the tables that also hold values and contexts. */
+/* Loads everything in a single pass, because threads and streams are known only from the tables that also hold values and contexts. */
 static void read_export(struct pf_build *build)
 {
     struct pf_run *run = build->run;
@@ -236,7 +236,7 @@ static const struct pf_table own_tables[NSIGHT_OWN_TABLES] = {
     [NSIGHT_SUM_SYNC] = TABLE("sync", sync_columns),
 };
 
-/* An exclusive metric that can be summed over all contexts and partitions. */
+/* Initialiser of an exclusive metric that can be summed over all contexts and partitions. */
 #define METRIC(index, called, of_unit, describes)                                                            \
     {                                                                                                        \
         .id = (index), .name = (called), .unit = (of_unit), .scope = "exclusive", .type = "int",             \

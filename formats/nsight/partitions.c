@@ -6,13 +6,17 @@
 
 #include "formats/nsight/nsight.h"
 
-/* NVTX event types: creation of a domain, push/pop range. */
+/* Types of NVTX events: the creation of a domain, and a range that was pushed and popped. */
 enum { EVENT_DOMAIN = 75, EVENT_RANGE = 59 };
 
-/* Stream number of an activity that concerns the whole GPU context. */
+/* The stream of an activity that concerns the whole GPU context. */
 #define NO_STREAM UINT32_MAX
 
-/* The first word of a partition's key, and so the first sort criterion. */
+/*
+ * The first word of a partition's key is its kind; HOMELESS is the partition of function visits whose threads are unknown. In the key of
+ * a thread, the second word is pf_ordered of the global id. In that of a stream, the other words are the process, the device and GPU
+ * context, and the stream's number.
+ */
 enum { THREAD, STREAM, HOMELESS };
 
 /* ---- keys ---------------------------------------------------------------------------------------- */
@@ -118,7 +122,7 @@ void nsight_add_streams(struct nsight_pass *pass)
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* The parts that names need to be unique. */
+/* The parts that names of partitions must have to be unique. */
 struct naming {
     bool machine, process, context;
 };
@@ -138,8 +142,10 @@ static bool differ_in_context(const struct nsight_key *a, const struct nsight_ke
 static struct naming naming_of(const struct nsight_partitions *partitions)
 {
     struct naming naming = {0};
-    /* known: the first nonzero process; first: the first process of threads, and of streams. Some exports have no process for any
-     * stream (0); that alone does not require the process in names. */
+    /*
+     * `known` is the first process other than 0, and `first` the first process of threads, and of streams. Some exports lack the
+     * processes of all streams, which then are 0. That alone does not make the process part of names.
+     */
     uint64_t known = 0, first[HOMELESS] = {0};
     bool met[HOMELESS] = {0};
     const struct nsight_key *keys = partitions->keys.at;
@@ -157,7 +163,7 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
 
 enum { NAME_ROOM = 160 };
 
-/* Writes the name; returns its size. */
+/* Writes the name of a partition to `name`. Returns its size. */
 static int partition_name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
 {
     uint64_t process = process_of_key(key);
@@ -185,10 +191,10 @@ const struct pf_column nsight_fields[NSIGHT_FIELDS] = {
     {.name = "kind"},        {"pid", PF_GROUP, 0},    {.name = "tid"},        {"device", PF_GROUP, 0},
     {.name = "gpu_context"}, {"stream", PF_GROUP, 0}, {.name = "thread_name"}};
 
-/* Names that the program gave its threads; of: partition -> id in StringIds, 0: no name. */
+/* The names that the program gave its threads. */
 struct thread_names {
     const struct nsight_partitions *partitions;
-    int64_t *of;
+    int64_t *of; /* ids in StringIds, by partition; 0 if the program gave no name */
 };
 
 static void take_thread_name(void *arg, struct pf_sql_row *row)
@@ -200,7 +206,7 @@ static void take_thread_name(void *arg, struct pf_sql_row *row)
         names->of[thread] = pf_sql_int(row, THREAD_NAMES_NAME);
 }
 
-/* thread_name: its id in StringIds; 0: none. */
+/* Adds a partition to the model. `thread_name` is the id in StringIds of the name that the program gave it, or 0. */
 static void add_nsight_partition(struct nsight_pass *pass, const struct nsight_key *key, const struct naming *naming,
                           int64_t thread_name)
 {

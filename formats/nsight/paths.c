@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ARROW separates the names of a path; UNIT_SEPARATOR precedes each pointer in a path of pointers. */
+/* A path is a text: either names with ARROW between them, or pointers with UNIT_SEPARATOR before each. */
 #define ARROW "->"
 enum { ARROW_SIZE = 2, UNIT_SEPARATOR = 0x1f };
 
-/* Maximum depth of a path; deeper paths are cut. */
+/* Maximum depth of a path. The innermost parts of deeper paths are left out. */
 enum { PARTS_MAX = 4096 };
 
 enum { TEXT_SPARE = 1 << 20 };
@@ -24,7 +24,7 @@ uint32_t nsight_child(struct nsight_pass *pass, uint32_t parent, enum nsight_kin
 
 /* ---- symbols ------------------------------------------------------------------------------------- */
 
-/* Returns the number of a function's name as a part of a path: "->" becomes "- >". */
+/* Returns a function's name as a string of the tree. In the name, "->" is replaced by "- >", because "->" separates the parts of a path. */
 static uint32_t add_path_name(struct nsight_pass *pass, struct pf_slice name)
 {
     if (!memmem(name.at, pf_size(name), ARROW, ARROW_SIZE))
@@ -41,7 +41,7 @@ static uint32_t add_path_name(struct nsight_pass *pass, struct pf_slice name)
     return number;
 }
 
-/* Adds a symbol from a string `EP<US>pointer<US>name`, US = UNIT_SEPARATOR; ignores other strings. */
+/* Adds a symbol from a string `EP<US>pointer<US>name`, where <US> is UNIT_SEPARATOR. Ignores other strings. */
 static void add_symbol(struct nsight_pass *pass, struct pf_slice text)
 {
     static const char mark[] = {'E', 'P', UNIT_SEPARATOR, '\0'};
@@ -58,7 +58,7 @@ static void add_symbol(struct nsight_pass *pass, struct pf_slice text)
     *PF_ITEM(pass->build->run, paths->symbols, number) = symbol;
 }
 
-/* Adds the symbols from the strings between EXTRA_PROF_SYMBOLS and EXTRA_PROF_SYMBOLS_END. */
+/* Takes a string of StringIds. Those between the strings EXTRA_PROF_SYMBOLS and EXTRA_PROF_SYMBOLS_END are symbols. */
 static void take_string(void *arg, struct pf_sql_row *row)
 {
     struct nsight_pass *pass = arg;
@@ -74,7 +74,7 @@ static void take_string(void *arg, struct pf_sql_row *row)
         add_symbol(pass, text);
 }
 
-/* Returns the name of a pointer; the pointer's text if it has no symbol. */
+/* Returns the name of the function at a pointer, as a string of the tree; the pointer's text if it has no symbol. */
 static uint32_t symbol_of(struct nsight_pass *pass, const char *pointer, size_t size)
 {
     uint32_t number = pf_string_of(pass->paths.pointers, pointer, size);
@@ -84,7 +84,7 @@ static uint32_t symbol_of(struct nsight_pass *pass, const char *pointer, size_t 
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-/* Returns the end of the path's part that starts at `part`. */
+/* Returns the end of the part of a path that starts at `part`. */
 static const char *end_of_part(const char *part, const char *end, bool pointers)
 {
     const char *mark = pointers ? memchr(part, UNIT_SEPARATOR, (size_t)(end - part))
@@ -114,7 +114,7 @@ static uint32_t walk_path_text(struct nsight_pass *pass, const char *text, size_
     return context;
 }
 
-/* Returns the context of a path's text; each distinct text is parsed once. */
+/* Returns the context of the path with this text. Each distinct text is parsed once. */
 static uint32_t path_context_of(struct nsight_pass *pass, struct pf_slice text)
 {
     struct nsight_paths *paths = &pass->paths;
@@ -142,7 +142,7 @@ uint32_t nsight_path_of_range(struct nsight_pass *pass, const struct pf_sql_row 
 
 /* ---- call chains --------------------------------------------------------------------------------- */
 
-/* A frame; sorted by chain, then from the outermost to the innermost. */
+/* The words of a frame, a record of the sorter. Frames are sorted by chain, then from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
 struct frames {
@@ -241,7 +241,7 @@ uint32_t nsight_path_of_call(struct nsight_pass *pass, const struct pf_sql_row *
     if ((origin != NSIGHT_SAMPLED && origin != NSIGHT_IMPORTED) || !pf_sql_is_set(row, column) ||
         number == INT64_MAX)
         return PF_NO_CONTEXT;
-    /* CUDA_CALLCHAINS numbers chains from 1, the calls refer to them from 0. */
+    /* The table CUDA_CALLCHAINS numbers chains from 1, but calls refer to them by numbers from 0. */
     number += origin == NSIGHT_SAMPLED;
     return nsight_lookup_find(pass->build->run, &pass->paths.known, 0, number).path;
 }

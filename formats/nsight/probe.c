@@ -9,19 +9,20 @@
 #include "formats/probe.h"
 
 /*
- * An export is a SQLite database that has certain tables in its schema. The schema is a table whose B-tree root is the first page;
- * the rows of a long schema are on child pages, which can be anywhere in the file.
+ * An export is a SQLite database that has certain tables in its schema. The schema itself is a table. The root of its B-tree is the
+ * first page of the file. A long schema has its rows on child pages, which can be anywhere in the file.
  *
- * All numbers are big-endian. File header: magic; page size at 16 (1: 65536). Page header (on the first page after the file header
- * of 100 bytes): kind; number of cells at 3; on an inner page, last child at 8 and the offsets of the cells at 12. Each cell of an
- * inner page begins with a child's page number.
+ * The file begins with a header of HEADER bytes, which has the size of a page at PAGE_SIZE; the number 1 means 65536. The header of the
+ * first page follows. It begins with the kind of page, and has the number of cells at CELLS. If the kind is INNER, it has the number
+ * of the last child page at LAST_CHILD, and the offsets of the cells from CELL_OFFSETS on. Each cell then begins with the number of a
+ * child page. All numbers are big-endian.
  */
 enum { HEADER = 100, PAGE_SIZE = 16, INNER = 5, CELLS = 3, LAST_CHILD = 8, CELL_OFFSETS = 12 };
 
 /* Maximum number of child pages that are read; schemas of exports have up to 40. */
 enum { PAGES_MAX = 64 };
 
-/* Evidence in a schema: every export has the table of strings, and one with measurements has tables of events. */
+/* What has been found in the schema. Every export has the table of strings, and one with measurements has tables of events. */
 enum { HAS_STRINGS = 1, HAS_EVENTS = 2, IS_EXPORT = HAS_STRINGS | HAS_EVENTS };
 
 static bool has_word(const unsigned char *bytes, size_t size, const char *word)
@@ -29,13 +30,14 @@ static bool has_word(const unsigned char *bytes, size_t size, const char *word)
     return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
+/* Returns what a page of the schema shows. */
 static unsigned look_at(const unsigned char *page, size_t size)
 {
     bool events = has_word(page, size, "CUPTI_ACTIVITY_KIND_") || has_word(page, size, "NVTX_EVENTS");
     return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
-/* Searches the children of the first page. page: a buffer of page_size bytes. Returns the evidence. */
+/* Searches the children of the first page, with `page` as a buffer of page_size bytes. Returns `seen` and what they show. */
 static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned char *first,
                            size_t page_size, unsigned char *page)
 {

@@ -10,7 +10,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
     return !memcmp(&tallies->items.at[number].key, key, sizeof(struct nsight_tally_key));
 }
 
-/* Returns the index of the item with this key, which is added if new. */
+/* Returns the index of the item with this key. Adds the item if the key is new. */
 static uint32_t tally_number_of(struct pf_run *run, struct nsight_tallies *tallies,
                           const struct nsight_tally_key *key)
 {
@@ -46,7 +46,7 @@ struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_
 
 enum { COLUMNS_MAX = 7 };
 
-/* Adds a row; the columns are those of nsight.c. */
+/* Adds a row of a table of sums, whose columns nsight.c defines. */
 static void add_tally_row(struct pf_build *build, const struct nsight_tally *tally)
 {
     uint32_t sum = tally->key.sum;
@@ -83,14 +83,14 @@ static int by_row(const void *left, const void *right, void *strings)
                                   *b = &((const struct nsight_tally *)right)->key;
     if (a->sum != b->sum)
         return a->sum < b->sum ? -1 : 1;
-    /* + 1 wraps PF_NO_CONTEXT to 0: rows without a context come first. */
+    /* Adding 1 turns PF_NO_CONTEXT into 0, so rows without a context come first. */
     if (a->path != b->path)
         return a->path + 1 < b->path + 1 ? -1 : 1;
     struct pf_cell x = pf_interned(strings, a->name), y = pf_interned(strings, b->name);
     return a->name == b->name ? 0 : compare_text(&x, &y);
 }
 
-/* Tallies that differ only in call or stream become one row; sorting makes them adjacent. */
+/* Tallies that differ only in call or stream become one row. They are adjacent once the tallies are sorted. */
 void nsight_publish_sums(struct nsight_pass *pass)
 {
     struct pf_build *build = pass->build;
