@@ -104,10 +104,10 @@ static int load_all(struct pf_profile *profile, struct pf_op *op)
         return result;
     const struct pf_model *model = pf_profile_model(profile);
     for (size_t t = 0; !result && t < model->n_tables; t++) {
-        struct pf_family *family;
+        struct pf_table_sizes *sizes;
         if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
             continue; /* needs a pass per file */
-        result = pf_profile_family(profile, t, &family, op);
+        result = pf_profile_table_sizes(profile, t, &sizes, op);
     }
     struct pf_aggregate *aggregate;
     if (!result && model->partitions.plural)

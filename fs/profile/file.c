@@ -43,7 +43,7 @@ static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
         !pf_is_seekable(&profile->model, node))
         return false;
     pf_lock_take(&profile->lock);
-    bool made = profile->families[table] != NULL;
+    bool made = profile->table_sizes[table] != NULL;
     pf_lock_drop(&profile->lock);
     return !made;
 }
@@ -64,9 +64,9 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
     }
     /* The file is made from the rows of this table; a pass over the table finds the facts. */
     if (result == 0 && node.kind == PF_TRACE_JSON && pf_driver_extra_of(profile->model.driver)->facts) {
-        struct pf_family *family;
+        struct pf_table_sizes *sizes;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
-        result = pf_profile_family(profile, table, &family, op);
+        result = pf_profile_table_sizes(profile, table, &sizes, op);
     }
     return result;
 }
@@ -93,12 +93,12 @@ static int size_alone(struct pf_profile *profile, struct pf_node node, uint64_t 
     return result;
 }
 
-static int size_in_family(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
+static int size_from_table(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
-    struct pf_family *family;
-    int result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, op);
+    struct pf_table_sizes *sizes;
+    int result = pf_profile_table_sizes(profile, (size_t)pf_table_of(node.kind), &sizes, op);
     if (result == 0)
-        *size = pf_family_size(family, node);
+        *size = pf_size_in_table(sizes, node);
     return result;
 }
 
@@ -109,7 +109,7 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
     int result = pf_profile_open(profile, op);
     if (!result)
         result = is_measured_alone(profile, node) ? size_alone(profile, node, size, op)
-                                         : size_in_family(profile, node, size, op);
+                                                  : size_from_table(profile, node, size, op);
     if (!result)
         pf_profile_learn_file(profile, node, *size, NULL);
     return result;
@@ -133,23 +133,23 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_line
 
 /* ---- handles ------------------------------------------------------------------------------------ */
 
-/* Sets the size and checkpoints of a text from its family. */
-static void use_family(struct pf_file_text *text, const struct pf_family *family)
+/* Sets the size and checkpoints of a text from its table. */
+static void use_table_sizes(struct pf_file_text *text, const struct pf_table_sizes *sizes)
 {
     struct pf_text *t = &text->text;
     struct pf_node node = text->node;
     pf_lock_take(&t->lock);
     if (!t->sized) {
-        t->size = pf_family_size(family, node);
+        t->size = pf_size_in_table(sizes, node);
         if (pf_table_base(node.kind) == PF_TABLE_WHOLE) {
-            t->shared = &family->checkpoints;
-            t->end = family->checkpoints.count;
+            t->shared = &sizes->checkpoints;
+            t->end = sizes->checkpoints.count;
             t->measured = t->size;
-        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && family->first &&
-                   node.item < family->partitions) {
-            t->shared = &family->checkpoints;
-            t->first = family->first[node.item];
-            t->end = family->end[node.item];
+        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && sizes->first &&
+                   node.item < sizes->partitions) {
+            t->shared = &sizes->checkpoints;
+            t->first = sizes->first[node.item];
+            t->end = sizes->end[node.item];
             t->part = true;
             t->measured = t->size;
         }
@@ -162,20 +162,20 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
 static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
                       struct pf_op *op)
 {
-    struct pf_family *family = NULL;
+    struct pf_table_sizes *sizes = NULL;
     if (pf_profile_open(profile, op))
         return -1;
     bool alone = is_measured_alone(profile, node);
     int result = prepare(profile, node, op);
     if (result == 0 && !alone)
-        result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, op);
+        result = pf_profile_table_sizes(profile, (size_t)pf_table_of(node.kind), &sizes, op);
     if (result)
         return result;
     *text = pf_file_text_of(profile, node);
     if (!*text)
         return pf_fail_memory(&op->error);
-    if (family)
-        use_family(*text, family);
+    if (sizes)
+        use_table_sizes(*text, sizes);
     else
         result = size_text(*text, op);
     if (result)

@@ -104,7 +104,7 @@ static void close_profile(struct pf_profile *profile)
     pf_file_texts_free(profile);
     free(profile->facts);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        pf_family_free(profile->families[t]);
+        pf_table_sizes_free(profile->table_sizes[t]);
     pf_profile_free_aggregates(profile);
     for (size_t n = 0; n < PF_NAMED; n++) {
         pf_dirnames_free(profile->names[n]);
@@ -251,12 +251,12 @@ static const struct pf_work stage_works[PF_STAGES] = {
     [PF_DERIVED] = {"model of", PF_WORK_STAGE + 3, NULL, run_stage},
 };
 
-static struct pf_family *sizes_now(struct pf_profile *profile, size_t table)
+static struct pf_table_sizes *sizes_now(struct pf_profile *profile, size_t table)
 {
     pf_lock_take(&profile->lock);
-    struct pf_family *family = profile->families[table];
+    struct pf_table_sizes *sizes = profile->table_sizes[table];
     pf_lock_drop(&profile->lock);
-    return family;
+    return sizes;
 }
 
 static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *error)
@@ -265,19 +265,19 @@ static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *er
     uint64_t start = pf_now_ns();
     if (sizes_now(profile, table))
         return 0;
-    struct pf_family *family =
-        pf_family_new(profile->env->pool, &profile->model, &profile->model.tables[table], error);
-    if (family && !pf_source_intact(profile->source)) {
-        pf_family_free(family);
-        family = NULL;
+    struct pf_table_sizes *sizes =
+        pf_table_sizes_new(profile->env->pool, &profile->model, &profile->model.tables[table], error);
+    if (sizes && !pf_source_intact(profile->source)) {
+        pf_table_sizes_free(sizes);
+        sizes = NULL;
         pf_fail(error, ESTALE, "the file has changed");
     }
     pf_lock_take(&profile->lock);
-    profile->families[table] = family;
+    profile->table_sizes[table] = sizes;
     pf_lock_drop(&profile->lock);
-    if (family)
+    if (sizes)
         pf_profile_note_pass(profile, start);
-    return family ? 0 : -1;
+    return sizes ? 0 : -1;
 }
 
 static const struct pf_work sizes_work = {"sizes of", PF_WORK_SIZES, NULL, run_sizes};
@@ -351,14 +351,15 @@ int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, str
     return pf_known_parent(&profile->known, node, &parent, name) ? 0 : load_node(profile, node, op);
 }
 
-int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op)
+int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_table_sizes **sizes,
+                           struct pf_op *op)
 {
-    *family = sizes_now(profile, table); /* may come from the cache, without any stage */
-    if (*family)
+    *sizes = sizes_now(profile, table); /* may come from the cache, without any stage */
+    if (*sizes)
         return 0;
     if (pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op) ||
         pf_need(op, &sizes_work, &profile->owner, table))
         return -1;
-    *family = sizes_now(profile, table);
+    *sizes = sizes_now(profile, table);
     return 0;
 }

@@ -8,8 +8,8 @@
 
 #include "formats/driver.h"
 #include "fs/cache/cache.h"
-#include "fs/profile/family.h"
 #include "fs/profile/names.h"
+#include "fs/profile/table_sizes.h"
 #include "fs/sums/aggregate.h"
 #include "fs/text/blocks.h"
 #include "fs/text/buf.h"
@@ -159,12 +159,13 @@ size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context
 struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric);
 
 /*
- * pf_profile_family measures the sizes of a table's files. pf_profile_aggregate computes the aggregates of all metrics
- * (metric < 0), or at least those of one metric and the metrics that its views need. If pf_aggregate_is_large, each
- * metric has its own pass and aggregates. Exception: with PF_SKIMS_METRIC only the first metric has its own pass, and
- * the next request aggregates all metrics. Results are borrowed from the profile.
+ * pf_profile_table_sizes measures the sizes of a table's files. pf_profile_aggregate computes the aggregates of all
+ * metrics (metric < 0), or at least those of one metric and the metrics that its views need. If pf_aggregate_is_large,
+ * each metric has its own pass and aggregates. Exception: with PF_SKIMS_METRIC only the first metric has its own pass,
+ * and the next request aggregates all metrics. Results are borrowed from the profile.
  */
-int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op);
+int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_table_sizes **sizes,
+                           struct pf_op *op);
 int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
                          struct pf_op *op);
 

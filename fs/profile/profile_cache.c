@@ -41,50 +41,50 @@ static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *chec
     return !in->failed;
 }
 
-/* ---- families ----------------------------------------------------------------------------------- */
+/* ---- table sizes ----------------------------------------------------------------------------------- */
 
-static void pack_family(struct pf_buf *out, size_t table, const struct pf_family *family)
+static void pack_table_sizes(struct pf_buf *out, size_t table, const struct pf_table_sizes *sizes)
 {
     size_t begun = pf_fields_begin(out, PF_FIELD_TABLE_SIZES, table);
-    pf_pack_u64(out, family->whole);
-    pf_pack_u64(out, family->partitions);
-    pf_buf_add(out, (const char *)family->partition, family->partitions * sizeof *family->partition);
-    pf_pack_u64(out, family->first != NULL);
-    if (family->first) {
-        pf_buf_add(out, (const char *)family->first, family->partitions * sizeof *family->first);
-        pf_buf_add(out, (const char *)family->end, family->partitions * sizeof *family->end);
+    pf_pack_u64(out, sizes->whole);
+    pf_pack_u64(out, sizes->partitions);
+    pf_buf_add(out, (const char *)sizes->partition, sizes->partitions * sizeof *sizes->partition);
+    pf_pack_u64(out, sizes->first != NULL);
+    if (sizes->first) {
+        pf_buf_add(out, (const char *)sizes->first, sizes->partitions * sizeof *sizes->first);
+        pf_buf_add(out, (const char *)sizes->end, sizes->partitions * sizeof *sizes->end);
     }
-    pf_pack_u64(out, family->contexts);
-    for (size_t i = 0; i < family->contexts; i++)
-        pf_pack_u64(out, atomic_load_explicit(&family->context[i], memory_order_relaxed));
-    pack_checkpoints(out, &family->checkpoints);
+    pf_pack_u64(out, sizes->contexts);
+    for (size_t i = 0; i < sizes->contexts; i++)
+        pf_pack_u64(out, atomic_load_explicit(&sizes->context[i], memory_order_relaxed));
+    pack_checkpoints(out, &sizes->checkpoints);
     pf_fields_end(out, begun);
 }
 
-static bool unpack_family(struct pf_profile *profile, uint64_t table, struct pf_unpack *in)
+static bool unpack_table_sizes(struct pf_profile *profile, uint64_t table, struct pf_unpack *in)
 {
-    struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || table >= profile->model.n_tables || table >= PF_TABLES_MAX) {
-        free(family);
+    struct pf_table_sizes *sizes = calloc(1, sizeof *sizes);
+    if (!sizes || table >= profile->model.n_tables || table >= PF_TABLES_MAX) {
+        free(sizes);
         return false;
     }
-    family->whole = pf_unpack_u64(in);
-    family->partitions = pf_unpack_u64(in);
-    family->partition = pf_unpack_array(in, family->partitions, sizeof *family->partition);
+    sizes->whole = pf_unpack_u64(in);
+    sizes->partitions = pf_unpack_u64(in);
+    sizes->partition = pf_unpack_array(in, sizes->partitions, sizeof *sizes->partition);
     if (pf_unpack_u64(in)) {
-        family->first = pf_unpack_array(in, family->partitions, sizeof *family->first);
-        family->end = pf_unpack_array(in, family->partitions, sizeof *family->end);
+        sizes->first = pf_unpack_array(in, sizes->partitions, sizeof *sizes->first);
+        sizes->end = pf_unpack_array(in, sizes->partitions, sizeof *sizes->end);
     }
-    family->contexts = pf_unpack_u64(in);
-    family->context = pf_unpack_array(in, family->contexts, sizeof *family->context);
-    bool sound = unpack_checkpoints(in, &family->checkpoints);
-    for (size_t i = 0; sound && family->first && i < family->partitions; i++)
-        sound = family->first[i] <= family->end[i] && family->end[i] <= family->checkpoints.count;
-    if (!sound || profile->families[table]) {
-        pf_family_free(family);
+    sizes->contexts = pf_unpack_u64(in);
+    sizes->context = pf_unpack_array(in, sizes->contexts, sizeof *sizes->context);
+    bool sound = unpack_checkpoints(in, &sizes->checkpoints);
+    for (size_t i = 0; sound && sizes->first && i < sizes->partitions; i++)
+        sound = sizes->first[i] <= sizes->end[i] && sizes->end[i] <= sizes->checkpoints.count;
+    if (!sound || profile->table_sizes[table]) {
+        pf_table_sizes_free(sizes);
         return false;
     }
-    profile->families[table] = family;
+    profile->table_sizes[table] = sizes;
     return true;
 }
 
@@ -142,7 +142,7 @@ static bool unpack_field(struct pf_profile *profile, const struct pf_field *fiel
     struct pf_unpack in = {bytes, bytes + field->size, false};
     switch (field->type) {
     case PF_FIELD_TABLE_SIZES:
-        return unpack_family(profile, field->number, &in);
+        return unpack_table_sizes(profile, field->number, &in);
     case PF_FIELD_CHECKPOINTS:
         return unpack_text(profile, field->number, &in);
     case PF_FIELD_FACTS:
@@ -246,8 +246,8 @@ void pf_profile_remember(struct pf_profile *profile)
     else
         pack_facts(profile, &payload);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        if (profile->families[t])
-            pack_family(&payload, t, profile->families[t]);
+        if (profile->table_sizes[t])
+            pack_table_sizes(&payload, t, profile->table_sizes[t]);
     pf_file_texts_each(profile, pack_one_text, &payload);
     pf_lock_drop(&profile->lock);
     pf_profile_put(profile, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);

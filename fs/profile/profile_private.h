@@ -33,7 +33,7 @@ struct pf_profile {
     enum pf_stage stage;
     struct pf_failure
         failure; /* why the next stage failed to load. Never retried in this profile, which may be half loaded */
-    struct pf_family *families[PF_TABLES_MAX];
+    struct pf_table_sizes *table_sizes[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;  /* of all metrics */
     struct pf_aggregate **of_metric; /* by metric; mutual partners share one aggregate; NULL: no aggregate */
     bool contexts_named;
@@ -60,8 +60,8 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
 
 /* The size of a short file; false if it has not been measured. Called with profile->lock held. */
 bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size);
-/* The size of a node's file, from the sizes of its family. */
-uint64_t pf_family_size(const struct pf_family *family, struct pf_node node);
+/* The size of a node's file, from the sizes of its table. */
+uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node node);
 /* Stores the size of a node in *size if that needs no open profile; otherwise returns false. */
 bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 

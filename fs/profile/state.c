@@ -162,16 +162,16 @@ static bool text_size_now(struct pf_profile *profile, struct pf_node node, uint6
     return (text && pf_text_is_sized(&text->text, size)) || pf_find_size(profile, node, size);
 }
 
-uint64_t pf_family_size(const struct pf_family *family, struct pf_node node)
+uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node node)
 {
     unsigned base = pf_table_base(node.kind);
     if (base == PF_TABLE_OF_CONTEXT)
-        return node.item < family->contexts
-                   ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
+        return node.item < sizes->contexts
+                   ? atomic_load_explicit(&sizes->context[node.item], memory_order_relaxed)
                    : 0;
     if (base == PF_TABLE_OF_PARTITION)
-        return node.item < family->partitions ? family->partition[node.item] : 0;
-    return family->whole;
+        return node.item < sizes->partitions ? sizes->partition[node.item] : 0;
+    return sizes->whole;
 }
 
 bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size)
@@ -185,14 +185,14 @@ bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *
 bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     int table = pf_table_of(node.kind);
-    bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
+    bool in_table = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
     if (pf_size_if_kept(profile, node, size))
         return true;
     pf_lock_take(&profile->lock);
-    const struct pf_family *family = in_family ? profile->families[table] : NULL;
-    bool known = family || text_size_now(profile, node, size);
-    if (family)
-        *size = pf_family_size(family, node);
+    const struct pf_table_sizes *sizes = in_table ? profile->table_sizes[table] : NULL;
+    bool known = sizes || text_size_now(profile, node, size);
+    if (sizes)
+        *size = pf_size_in_table(sizes, node);
     pf_lock_drop(&profile->lock);
     return known;
 }

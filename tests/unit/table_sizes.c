@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/family.h"
+#include "fs/profile/table_sizes.h"
 
 #include <unistd.h>
 
@@ -48,15 +48,17 @@ static void tear_down(struct fixture *fixture)
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
-static struct pf_table_slice slice_of(const struct fixture *fixture, int table, int64_t partition, int64_t context)
+static struct pf_table_slice slice_of(const struct fixture *fixture, int table, int64_t partition,
+                                      int64_t context)
 {
-    return (struct pf_table_slice){.table = &fixture->fake.tables[table],
-                             .only = {.partition = partition, .context = context, .metric = -1, .key = -1}};
+    return (struct pf_table_slice){
+        .table = &fixture->fake.tables[table],
+        .only = {.partition = partition, .context = context, .metric = -1, .key = -1}};
 }
 
 /* Returns the slice's text from a position on (NULL: from the start). */
-static struct pf_buf text_from(struct fixture *fixture, const struct pf_table_slice *slice, const void *position,
-                               size_t size)
+static struct pf_buf text_from(struct fixture *fixture, const struct pf_table_slice *slice,
+                               const void *position, size_t size)
 {
     struct pf_error error;
     struct pf_buf out = {0};
@@ -97,15 +99,16 @@ static bool has_size(struct fixture *fixture, struct pf_table_slice slice, uint6
 }
 
 /* Returns the number of checkpoints whose position does not match their offset; `part`: check the offset in the slice's own file. */
-static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_table_slice slice,
-                       size_t first, size_t end, bool part)
+static int wrong_marks(struct fixture *fixture, const struct pf_table_sizes *sizes,
+                       struct pf_table_slice slice, size_t first, size_t end, bool part)
 {
     struct pf_buf whole = text_of(fixture, &slice);
     int wrong = 0;
     for (size_t m = first; m < end; m++) {
-        const struct pf_checkpoint *checkpoint = &family->checkpoints.items[m];
+        const struct pf_checkpoint *checkpoint = &sizes->checkpoints.items[m];
         uint64_t at = part ? checkpoint->part : checkpoint->full;
-        struct pf_buf rest = text_from(fixture, &slice, family->checkpoints.blobs + checkpoint->blob, checkpoint->size);
+        struct pf_buf rest =
+            text_from(fixture, &slice, sizes->checkpoints.blobs + checkpoint->blob, checkpoint->size);
         wrong +=
             at + rest.size != whole.size || (rest.size && memcmp(whole.data + at, rest.data, rest.size) != 0);
         pf_buf_free(&rest);
@@ -119,29 +122,29 @@ static int wrong_marks(struct fixture *fixture, const struct pf_family *family, 
 static void check_sizes(struct fixture *fixture, int table, const char *name)
 {
     struct pf_error error = {0};
-    struct pf_family *family =
-        pf_family_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], &error);
-    if (!ok(family != NULL, "%s: can be measured", name))
+    struct pf_table_sizes *sizes =
+        pf_table_sizes_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], &error);
+    if (!ok(sizes != NULL, "%s: can be measured", name))
         return;
-    ok(has_size(fixture, slice_of(fixture, table, -1, -1), family->whole), "%s: the whole has the size found",
+    ok(has_size(fixture, slice_of(fixture, table, -1, -1), sizes->whole), "%s: the whole has the size found",
        name);
     bool partitions = true, contexts = true;
-    for (size_t p = 0; p < family->partitions; p++)
-        partitions &= has_size(fixture, slice_of(fixture, table, (int64_t)p, -1), family->partition[p]);
-    for (size_t c = 0; c < family->contexts; c += CONTEXT_STEP)
-        contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), family->context[c]);
+    for (size_t p = 0; p < sizes->partitions; p++)
+        partitions &= has_size(fixture, slice_of(fixture, table, (int64_t)p, -1), sizes->partition[p]);
+    for (size_t c = 0; c < sizes->contexts; c += CONTEXT_STEP)
+        contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), sizes->context[c]);
     ok(partitions, "%s: so has every partition's file", name);
     ok(contexts, "%s: and every context's", name);
-    ok(wrong_marks(fixture, family, slice_of(fixture, table, -1, -1), 0, family->checkpoints.count, false) == 0,
+    ok(wrong_marks(fixture, sizes, slice_of(fixture, table, -1, -1), 0, sizes->checkpoints.count, false) == 0,
        "%s: marks stand where they say", name);
     int wrong = 0;
-    for (size_t p = 0; family->first && p < family->partitions; p++)
-        wrong += wrong_marks(fixture, family, slice_of(fixture, table, (int64_t)p, -1), family->first[p],
-                             family->end[p], true);
+    for (size_t p = 0; sizes->first && p < sizes->partitions; p++)
+        wrong += wrong_marks(fixture, sizes, slice_of(fixture, table, (int64_t)p, -1), sizes->first[p],
+                             sizes->end[p], true);
     ok(wrong == 0, "%s: also in the partitions' files", name);
-    bool dense = family->whole < 4 * PF_INTERVAL || family->checkpoints.count >= family->whole / PF_INTERVAL / 3;
+    bool dense = sizes->whole < 4 * PF_INTERVAL || sizes->checkpoints.count >= sizes->whole / PF_INTERVAL / 3;
     ok(dense, "%s: and there are as many as the text is long", name);
-    pf_family_free(family);
+    pf_table_sizes_free(sizes);
 }
 
 static void test_sizes(void)
@@ -232,16 +235,16 @@ static void test_changed_mind(void)
     struct pf_error error = {0};
     set_up(&fixture, 5, 9, 20000);
     fixture.fake.changes_left = 3;
-    struct pf_family *family =
-        pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error);
-    ok(family && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
-    ok(family && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), family->whole) &&
-           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), family->partition[2]) &&
-           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, 4), family->context[4]),
+    struct pf_table_sizes *sizes =
+        pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error);
+    ok(sizes && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
+    ok(sizes && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), sizes->whole) &&
+           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), sizes->partition[2]) &&
+           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, 4), sizes->context[4]),
        "and its sizes are those of the last attempt");
-    pf_family_free(family);
+    pf_table_sizes_free(sizes);
     fixture.fake.changes_left = 1000;
-    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error),
+    ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error),
        "a table that never makes up its mind is an error, not a hang");
     tear_down(&fixture);
 }
@@ -253,14 +256,14 @@ static void test_failing(void)
     struct pf_pass pass = {0};
     set_up(&fixture, 30, 900, 60000);
     fixture.fake.fails = EIO;
-    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error) &&
+    ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error) &&
            error.code == EIO,
        "a table that can't be read has no sizes");
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_enter(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
-        ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &error) &&
+        ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
            "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
     }

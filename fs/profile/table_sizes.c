@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/family.h"
+#include "fs/profile/table_sizes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,9 @@ enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
-struct family_piece {
-    uint64_t full, part; /* size of the rows in the whole table; size of the partition's own file, with header */
+struct sizes_piece {
+    uint64_t full; /* size of the rows in the whole table */
+    uint64_t part; /* size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the position before the first row */
     size_t start_size;
@@ -23,9 +24,9 @@ struct family_piece {
 struct measuring {
     struct pf_model *model;
     const struct pf_table *table;
-    struct pf_family *family;
+    struct pf_table_sizes *sizes;
     struct pf_row_size header;
-    struct family_piece *pieces;
+    struct sizes_piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* progress in thousandths of a piece, summed over all pieces */
     /* By severity: true if a piece has failed; the error of the first such piece, written by one thread and read after the split. */
@@ -35,10 +36,10 @@ struct measuring {
 
 static bool by_partition(const struct measuring *all)
 {
-    return all->table->flags & PF_BY_PARTITION && all->family->partitions > 0;
+    return all->table->flags & PF_BY_PARTITION && all->sizes->partitions > 0;
 }
 
-static int keep_start(struct family_piece *piece, const struct pf_measure *measure, struct pf_error *error)
+static int keep_start(struct sizes_piece *piece, const struct pf_measure *measure, struct pf_error *error)
 {
     piece->start_size = pf_measure_save(measure, NULL, 0);
     piece->start = malloc(piece->start_size + 1);
@@ -50,20 +51,20 @@ static int keep_start(struct family_piece *piece, const struct pf_measure *measu
 
 static void count_row(struct measuring *all, const struct pf_row_size *row)
 {
-    struct pf_family *family = all->family;
-    if (family->contexts && row->context_index >= 0 && (uint64_t)row->context_index < family->contexts)
-        atomic_fetch_add_explicit(&family->context[row->context_index], row->full - row->context,
+    struct pf_table_sizes *sizes = all->sizes;
+    if (sizes->contexts && row->context_index >= 0 && (uint64_t)row->context_index < sizes->contexts)
+        atomic_fetch_add_explicit(&sizes->context[row->context_index], row->full - row->context,
                                   memory_order_relaxed);
-    if (family->partitions && !family->first && row->partition_index >= 0 &&
-        (uint64_t)row->partition_index < family->partitions)
-        family->partition[row->partition_index] += row->full - row->partition;
+    if (sizes->partitions && !sizes->first && row->partition_index >= 0 &&
+        (uint64_t)row->partition_index < sizes->partitions)
+        sizes->partition[row->partition_index] += row->full - row->partition;
 }
 
 /*
  * Adds a checkpoint if one is due. The distance is measured in the partition's file, the shorter text. *last: offset of
  * the previous checkpoint in that file.
  */
-static int set_checkpoint(struct family_piece *piece, const struct pf_measure *measure, uint64_t *last,
+static int set_checkpoint(struct sizes_piece *piece, const struct pf_measure *measure, uint64_t *last,
                           struct pf_error *error)
 {
     size_t position = pf_measure_save(measure, NULL, 0);
@@ -114,7 +115,7 @@ static int result_of_pieces(struct measuring *all, struct pf_error *error)
     return 0;
 }
 
-static int measure_rows(struct measuring *all, struct family_piece *piece, struct pf_measure *measure,
+static int measure_rows(struct measuring *all, struct sizes_piece *piece, struct pf_measure *measure,
                         struct pf_error *error)
 {
     struct pf_row_size row;
@@ -140,7 +141,7 @@ static int measure_rows(struct measuring *all, struct family_piece *piece, struc
 static void measure_piece(void *arg, size_t i)
 {
     struct measuring *all = arg;
-    struct family_piece *piece = &all->pieces[i];
+    struct sizes_piece *piece = &all->pieces[i];
     struct pf_error error = {0};
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
     piece->part = all->header.full - all->header.partition;
@@ -150,34 +151,34 @@ static void measure_piece(void *arg, size_t i)
     pf_measure_free(measure);
 }
 
-/* Appends the sizes and checkpoints of piece i to the family. *last: offset of the last checkpoint in the whole table. */
+/* Appends the sizes and checkpoints of piece i to those of the table. *last: offset of the table's last checkpoint. */
 static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf_error *error)
 {
-    struct pf_family *family = all->family;
-    struct family_piece *piece = &all->pieces[i];
-    uint64_t base = family->whole;
+    struct pf_table_sizes *sizes = all->sizes;
+    struct sizes_piece *piece = &all->pieces[i];
+    uint64_t base = sizes->whole;
     if (i > 0 && piece->full && base - *last >= PF_INTERVAL) {
-        void *blob = pf_checkpoints_add(&family->checkpoints, base, 0, piece->start_size, error);
+        void *blob = pf_checkpoints_add(&sizes->checkpoints, base, 0, piece->start_size, error);
         if (!blob)
             return -1;
         memcpy(blob, piece->start, piece->start_size);
         *last = base;
     }
-    if (family->first) {
-        family->first[i] = (uint32_t)family->checkpoints.count;
-        family->partition[i] = piece->part;
+    if (sizes->first) {
+        sizes->first[i] = (uint32_t)sizes->checkpoints.count;
+        sizes->partition[i] = piece->part;
     }
     for (size_t m = 0; m < piece->checkpoints.count; m++) {
         const struct pf_checkpoint *at = &piece->checkpoints.items[m];
-        void *blob = pf_checkpoints_add(&family->checkpoints, base + at->full, at->part, at->size, error);
+        void *blob = pf_checkpoints_add(&sizes->checkpoints, base + at->full, at->part, at->size, error);
         if (!blob)
             return -1;
         memcpy(blob, piece->checkpoints.blobs + at->blob, at->size);
         *last = base + at->full;
     }
-    if (family->first)
-        family->end[i] = (uint32_t)family->checkpoints.count;
-    family->whole += piece->full;
+    if (sizes->first)
+        sizes->end[i] = (uint32_t)sizes->checkpoints.count;
+    sizes->whole += piece->full;
     return 0;
 }
 
@@ -193,8 +194,8 @@ static void free_pieces(struct measuring *all)
 
 static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_error *error)
 {
-    struct pf_family *family = all->family;
-    all->n = by_partition(all) ? family->partitions : 1;
+    struct pf_table_sizes *sizes = all->sizes;
+    all->n = by_partition(all) ? sizes->partitions : 1;
     all->pieces = calloc(all->n, sizeof *all->pieces);
     if (!all->pieces)
         return pf_fail_memory(error);
@@ -204,73 +205,72 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     pf_pool_split(pool, all->n, measure_piece, all);
     int result = result_of_pieces(all, error);
     uint64_t last = 0;
-    family->whole = all->header.full;
+    sizes->whole = all->header.full;
     for (size_t i = 0; i < all->n && !result; i++)
         result = join_piece(all, i, &last, error);
     free_pieces(all);
     return result;
 }
 
-static int prepare_sizes(struct pf_family *family, const struct pf_model *model, const struct pf_table *table,
-                   struct pf_error *error)
+static int prepare_sizes(struct pf_table_sizes *sizes, const struct pf_model *model,
+                         const struct pf_table *table, struct pf_error *error)
 {
     if (pf_table_has(table, PF_PARTITION))
-        family->partitions = pf_rows_count(model->partitions.items);
+        sizes->partitions = pf_rows_count(model->partitions.items);
     if (pf_table_has(table, PF_CONTEXT) && model->contexts)
-        family->contexts = model->contexts->count;
-    family->partition = calloc(family->partitions + 1, sizeof *family->partition);
-    family->context = calloc(family->contexts + 1, sizeof *family->context);
-    if (table->flags & PF_BY_PARTITION && family->partitions) {
-        family->first = calloc(family->partitions, sizeof *family->first);
-        family->end = calloc(family->partitions, sizeof *family->end);
+        sizes->contexts = model->contexts->count;
+    sizes->partition = calloc(sizes->partitions + 1, sizeof *sizes->partition);
+    sizes->context = calloc(sizes->contexts + 1, sizeof *sizes->context);
+    if (table->flags & PF_BY_PARTITION && sizes->partitions) {
+        sizes->first = calloc(sizes->partitions, sizeof *sizes->first);
+        sizes->end = calloc(sizes->partitions, sizeof *sizes->end);
     }
-    bool failed = !family->partition || !family->context ||
-                  (table->flags & PF_BY_PARTITION && family->partitions && (!family->first || !family->end));
+    bool failed = !sizes->partition || !sizes->context ||
+                  (table->flags & PF_BY_PARTITION && sizes->partitions && (!sizes->first || !sizes->end));
     return failed ? pf_fail_memory(error) : 0;
 }
 
-static void reset(struct pf_family *family, const struct pf_row_size *header)
+static void reset(struct pf_table_sizes *sizes, const struct pf_row_size *header)
 {
-    pf_checkpoints_free(&family->checkpoints);
-    for (size_t i = 0; i < family->partitions; i++)
-        family->partition[i] = header->full - header->partition;
-    for (size_t i = 0; i < family->contexts; i++)
-        atomic_store_explicit(&family->context[i], header->full - header->context, memory_order_relaxed);
+    pf_checkpoints_free(&sizes->checkpoints);
+    for (size_t i = 0; i < sizes->partitions; i++)
+        sizes->partition[i] = header->full - header->partition;
+    for (size_t i = 0; i < sizes->contexts; i++)
+        atomic_store_explicit(&sizes->context[i], header->full - header->context, memory_order_relaxed);
 }
 
-struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, const struct pf_table *table,
-                                struct pf_error *error)
+struct pf_table_sizes *pf_table_sizes_new(struct pf_pool *pool, struct pf_model *model,
+                                          const struct pf_table *table, struct pf_error *error)
 {
-    struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || prepare_sizes(family, model, table, error)) {
+    struct pf_table_sizes *sizes = calloc(1, sizeof *sizes);
+    if (!sizes || prepare_sizes(sizes, model, table, error)) {
         pf_fail_memory(error);
-        pf_family_free(family);
+        pf_table_sizes_free(sizes);
         return NULL;
     }
-    struct measuring all = {
-        .model = model, .table = table, .family = family, .header = pf_header_size(table)};
+    struct measuring all = {.model = model, .table = table, .sizes = sizes, .header = pf_header_size(table)};
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {
-        reset(family, &all.header);
+        reset(sizes, &all.header);
         result = measure_once(pool, &all, error);
         if (result && error->code != EAGAIN)
             break;
     }
     if (result) {
-        pf_family_free(family);
+        pf_table_sizes_free(sizes);
         return NULL;
     }
-    return family;
+    return sizes;
 }
 
-void pf_family_free(struct pf_family *family)
+void pf_table_sizes_free(struct pf_table_sizes *sizes)
 {
-    if (!family)
+    if (!sizes)
         return;
-    pf_checkpoints_free(&family->checkpoints);
-    free(family->partition);
-    free(family->first);
-    free(family->end);
-    free(family->context);
-    free(family);
+    pf_checkpoints_free(&sizes->checkpoints);
+    free(sizes->partition);
+    free(sizes->first);
+    free(sizes->end);
+    free(sizes->context);
+    free(sizes);
 }

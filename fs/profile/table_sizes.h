@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_FAMILY_H
-#define PF_FAMILY_H
+#ifndef PF_TABLE_SIZES_H
+#define PF_TABLE_SIZES_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
  * The sizes of all files made from one table (the whole, one per partition, one per context), measured in one pass, and
  * the checkpoints of that pass. Immutable once made.
  */
-struct pf_family {
+struct pf_table_sizes {
     uint64_t whole;                    /* size of the file of the whole table, in bytes */
     struct pf_checkpoints checkpoints; /* of the file of the whole table */
     size_t partitions;                 /* 0: the table has no partition column */
@@ -31,8 +31,8 @@ struct pf_family {
  * Measures all files of a table, in parallel on the pool. The stages that the table needs must be loaded. The caller
  * owns the result. Returns NULL with *error filled on failure.
  */
-struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, const struct pf_table *table,
-                                struct pf_error *error);
-void pf_family_free(struct pf_family *family);
+struct pf_table_sizes *pf_table_sizes_new(struct pf_pool *pool, struct pf_model *model,
+                                          const struct pf_table *table, struct pf_error *error);
+void pf_table_sizes_free(struct pf_table_sizes *sizes);
 
 #endif
