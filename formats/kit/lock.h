@@ -33,7 +33,7 @@
     LOCK(PROFILE, 40, "profile")                                                                             \
     LOCK(TEXT, 41, "text")                                                                                   \
     LOCK(SUMS, 42, "sums")                                                                                   \
-    LOCK(KNOWN, 43, "known")                                                                                 \
+    LOCK(CACHED, 43, "cached")                                                                               \
     LOCK(PROBE_RESULTS, 44, "probe results")                                                                 \
     LOCK(BLOCKS, 50, "blocks")                                                                               \
     LOCK(POOL, 60, "pool")                                                                                   \

@@ -28,7 +28,7 @@ struct pf_cache;
 /* Types of data. The database stores these numbers, so they must not change. */
 enum pf_datum {
     PF_DATUM_CACHE,  /* the cache's own data */
-    PF_DATUM_KNOWN,  /* fields: listings, sizes and small texts of a profile */
+    PF_DATUM_TREE,   /* fields: listings, sizes and small texts of a profile */
     PF_DATUM_PASSES, /* fields: results of passes over a profile */
     PF_DATUM_PART,   /* fields: a profile's part of the tables that cover many profiles */
     PF_DATUM_PROBES, /* probe results of 64 files, by inode */
@@ -79,7 +79,7 @@ uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
                    struct pf_buf *head);
 /*
- * Stores a datum, replacing an older one. In a datum of type KNOWN or PASSES, stored fields that `value` lacks are kept as long as the
+ * Stores a datum, replacing an older one. In a datum of type TREE or PASSES, stored fields that `value` lacks are kept as long as the
  * datum takes at most 1 MB (pf_fields_merge). No-op if the buffer has failed or exceeds 64 MB.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,

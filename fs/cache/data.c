@@ -286,7 +286,7 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
     struct pf_cache_value merged = *value;
     struct pf_buf fields = {0};
     size_t size = 0;
-    char *stored = value->type == PF_DATUM_KNOWN || value->type == PF_DATUM_PASSES
+    char *stored = value->type == PF_DATUM_TREE || value->type == PF_DATUM_PASSES
                        ? get(cache, value->source, value->type, value->number, &size, NULL)
                        : NULL;
     if (stored && pf_fields_are_sound(value->bytes, value->size)) {

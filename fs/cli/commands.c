@@ -13,7 +13,7 @@
 #include "fs/clock.h"
 #include "fs/exit.h"
 #include "fs/fuse/sandbox.h"
-#include "fs/profile/known.h"
+#include "fs/profile/cached.h"
 #include "fs/profile/names.h"
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
@@ -150,7 +150,7 @@ static int read_whole_file(struct learning *learning, struct pf_node node)
     const char *bytes;
     size_t size;
     if (!pf_file_bytes(file, &bytes, &size))
-        result = pf_file_read(file, 0, PF_KNOWN_TEXT_MAX, pieces, &n, learning->op);
+        result = pf_file_read(file, 0, PF_CACHED_TEXT_MAX, pieces, &n, learning->op);
     while (n > 0)
         pf_blocks_release(learning->env->blocks, pieces[--n].block);
     pf_file_close(file);
@@ -175,7 +175,7 @@ static int learn_file(struct learning *learning, struct pf_node node)
     if (is_left_out(learning->profile, node))
         return 0;
     int result = pf_profile_size(learning->profile, node, &size, learning->op);
-    return result || size > PF_KNOWN_TEXT_MAX ? result : read_whole_file(learning, node);
+    return result || size > PF_CACHED_TEXT_MAX ? result : read_whole_file(learning, node);
 }
 
 static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth)

@@ -188,7 +188,7 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
-    bool known = pf_known_file(&profile->known, node, &size, &bytes); /* bytes: NULL if not stored */
+    bool known = pf_cached_get_file(&profile->cached, node, &size, &bytes); /* bytes: NULL if not stored */
     int result = known ? 0 : sized_text(profile, node, &text, op);
     if (result)
         return result;
@@ -285,7 +285,7 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         return pf_fail(&op->error, ESTALE, "the file has changed");
     }
     *n = got;
-    if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)
+    if (got == 1 && pieces[0].size == text->size && text->size <= PF_CACHED_TEXT_MAX)
         pf_profile_learn_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
     return 0;
 }

@@ -41,7 +41,7 @@ static bool folder_item(struct pf_profile *profile, struct pf_node folder, uint6
 bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry)
 {
-    int known = pf_known_entry(&profile->known, folder, number, name, entry);
+    int known = pf_cached_get_entry(&profile->cached, folder, number, name, entry);
     if (known >= 0)
         return known;
     struct pf_own own;
@@ -57,7 +57,7 @@ bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t
 
 bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry)
 {
-    int known = pf_known_find(&profile->known, folder, name, entry);
+    int known = pf_cached_find(&profile->cached, folder, name, entry);
     if (known >= 0)
         return known;
     *entry = (struct pf_node){.item = folder.item};
@@ -77,7 +77,7 @@ bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_n
 {
     if (node.kind == PF_TOP)
         return false;
-    if (pf_known_parent(&profile->known, node, parent, name))
+    if (pf_cached_get_parent(&profile->cached, node, parent, name))
         return true;
     *parent = pf_folder_of(pf_profile_model(profile), node);
     const struct pf_named_folder *named = pf_folder_of_items(node.kind);

@@ -110,7 +110,7 @@ int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **targ
     const char *hidden = pf_hidden_target(node.kind);
     if (hidden)
         return (*target = strdup(hidden)) ? 0 : pf_fail_memory(&op->error);
-    if (pf_known_file(&profile->known, node, &size, target) && *target)
+    if (pf_cached_get_file(&profile->cached, node, &size, target) && *target)
         return 0;
     int result = pf_profile_ready(profile, node, op);
     if (!result)

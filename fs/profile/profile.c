@@ -77,7 +77,7 @@ struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *dr
     profile->end = end_profile;
     profile->remember = pf_profile_remember;
     profile->access = (struct pf_access){.mode = 0444};
-    pf_known_init(&profile->known);
+    pf_cached_init(&profile->cached);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
     return profile;
 }
@@ -169,7 +169,7 @@ static void end_profile(struct pf_profile *profile)
     pf_owner_end(&profile->owner);
     pf_source_free(profile->source);
     pf_failure_free(&profile->failure);
-    pf_known_free(&profile->known);
+    pf_cached_free(&profile->cached);
     free(profile->path);
     pf_lock_destroy(&profile->lock);
     free(profile);
@@ -340,15 +340,16 @@ static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_
 
 int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
-    return pf_is_folder(node.kind) && pf_known_lists(&profile->known, node) ? 0
-                                                                            : load_node(profile, node, op);
+    return pf_is_folder(node.kind) && pf_cached_has_folder(&profile->cached, node)
+               ? 0
+               : load_node(profile, node, op);
 }
 
 int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     struct pf_node parent;
     char name[PF_NAME_MAX + 1];
-    return pf_known_parent(&profile->known, node, &parent, name) ? 0 : load_node(profile, node, op);
+    return pf_cached_get_parent(&profile->cached, node, &parent, name) ? 0 : load_node(profile, node, op);
 }
 
 int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_table_sizes **sizes,

@@ -43,7 +43,7 @@ struct pf_profile;
 
 /*
  * Creates the profile at a path below SOURCE ("": SOURCE itself). st: the attributes just read for that path, or NULL.
- * If st is not NULL and facts are cached (pf_known), the profile stays unopened while they answer; otherwise it is
+ * If st is not NULL and facts are cached (pf_cached), the profile stays unopened while they answer; otherwise it is
  * opened at once. If inputs is not NULL and not empty (pf_profile_inputs), the profile must have the same inputs.
  * Returns a reference, or NULL with *error filled: ESTALE if the inputs differ.
  */

@@ -12,7 +12,7 @@
 #include "fs/version.h"
 
 /*
- * Cached facts about a profile's tree (pf_known), and the keys and heads of cached data. The database has one source per
+ * Cached facts about a profile's tree (pf_cached), and the keys and heads of cached data. The database has one source per
  * profile and set of options, so a new version of a profile replaces the old one. The head of the source holds
  * everything that text depends on, and the inputs.
  */
@@ -344,10 +344,10 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
     struct head_parts parts;
     size_t size = 0;
     char *bytes = has_a_key(profile)
-                      ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size, &head)
+                      ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_TREE, 0, &size, &head)
                       : NULL;
     bool known = bytes && split_own_head(profile, &head, &parts) && same_bytes(&parts.inputs, inputs) &&
-                 !know_inputs(profile, inputs, &error) && pf_known_unpack(&profile->known, bytes, size);
+                 !know_inputs(profile, inputs, &error) && pf_cached_unpack(&profile->cached, bytes, size);
     pf_buf_free(&head);
     free(bytes);
     return known;
@@ -357,9 +357,9 @@ bool pf_profile_recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
     char *bytes = has_a_key(profile)
-                      ? pf_profile_get(profile, profile->key, PF_DATUM_KNOWN, 0, &size, &profile->access)
+                      ? pf_profile_get(profile, profile->key, PF_DATUM_TREE, 0, &size, &profile->access)
                       : NULL;
-    bool known = bytes && keeps_what_it_learns(profile) && pf_known_unpack(&profile->known, bytes, size);
+    bool known = bytes && keeps_what_it_learns(profile) && pf_cached_unpack(&profile->cached, bytes, size);
     free(bytes);
     if (!known)
         profile->access = (struct pf_access){.mode = 0444};
@@ -369,11 +369,11 @@ bool pf_profile_recall_known(struct pf_profile *profile)
 void pf_profile_keep_known(struct pf_profile *profile)
 {
     struct pf_buf out = {0};
-    if (!keeps_what_it_learns(profile) || !pf_known_is_changed(&profile->known) ||
+    if (!keeps_what_it_learns(profile) || !pf_cached_is_changed(&profile->cached) ||
         !pf_profile_may_cache(profile))
         return;
-    pf_known_pack(&profile->known, &out);
-    pf_profile_put(profile, profile->key, PF_DATUM_KNOWN, 0, &out);
+    pf_cached_pack(&profile->cached, &out);
+    pf_profile_put(profile, profile->key, PF_DATUM_TREE, 0, &out);
     pf_buf_free(&out);
 }
 
@@ -395,14 +395,14 @@ void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
     char name[PF_NAME_MAX + 1];
     unsigned n = 0;
     if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR ||
-        !pf_known_wants(&profile->known, folder))
+        !pf_cached_wants_folder(&profile->cached, folder))
         return;
-    for (; n <= PF_KNOWN_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
-        pf_known_list(&entries, entry, name);
-    if (n <= PF_KNOWN_ENTRIES_MAX)
-        pf_known_add_folder(&profile->known, folder, &entries);
-    if (!pf_known_lists(&profile->known, folder))
-        pf_known_add_long_folder(&profile->known, folder);
+    for (; n <= PF_CACHED_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
+        pf_cached_add_entry(&entries, entry, name);
+    if (n <= PF_CACHED_ENTRIES_MAX)
+        pf_cached_put_folder(&profile->cached, folder, &entries);
+    if (!pf_cached_has_folder(&profile->cached, folder))
+        pf_cached_put_long_folder(&profile->cached, folder);
     pf_buf_free(&entries);
 }
 
@@ -412,5 +412,5 @@ void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint
     if (!keeps_what_it_learns(profile) || (pf_table_of(file.kind) >= 0 && of_context) ||
         file.kind == PF_CONTEXT_INFO)
         return;
-    pf_known_add_file(&profile->known, file, size, text);
+    pf_cached_put_file(&profile->cached, file, size, text);
 }

@@ -4,8 +4,8 @@
 
 #include "formats/kit/lock.h"
 #include "fs/map.h"
+#include "fs/profile/cached.h"
 #include "fs/profile/failure.h"
-#include "fs/profile/known.h"
 #include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
@@ -27,7 +27,7 @@ struct pf_profile {
     uint64_t device;         /* device of the source */
     struct pf_access access; /* access rights of the cached facts; immutable */
 
-    struct pf_known known;
+    struct pf_cached cached;
 
     struct pf_lock lock; /* guards the members below */
     enum pf_stage stage;
@@ -117,7 +117,7 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
  * not checked; each pass checked it at its end.
  */
 bool pf_profile_may_cache(struct pf_profile *profile);
-/* Caches the facts in profile->known if any have been added. Called without profile->lock. */
+/* Caches the facts in profile->cached if any have been added. Called without profile->lock. */
 void pf_profile_keep_known(struct pf_profile *profile);
 /* profile_known.c: restores the cached names of an older version with these inputs. False if they are not cached. */
 bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs);
@@ -127,7 +127,7 @@ bool pf_profile_recall_known(struct pf_profile *profile);
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode);
 
 /*
- * Store facts in profile->known: the listing of a folder that is ready to be searched; the size of a file and, if text
+ * Store facts in profile->cached: the listing of a folder that is ready to be searched; the size of a file and, if text
  * is not NULL, its contents.
  */
 void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder);

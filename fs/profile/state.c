@@ -179,7 +179,7 @@ bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *
     const char *target = pf_hidden_target(node.kind);
     if (target)
         *size = strlen(target);
-    return target || pf_known_file(&profile->known, node, size, NULL);
+    return target || pf_cached_get_file(&profile->cached, node, size, NULL);
 }
 
 bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)

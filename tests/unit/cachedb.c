@@ -169,7 +169,7 @@ static void put_field(struct pf_cache *db, const char *facts, uint64_t number, c
     if (*facts)
         pf_fields_add(&fields, PF_FIELD_FACTS, 0, facts, strlen(facts));
     pf_fields_add(&fields, PF_FIELD_TEXT, number, text, strlen(text));
-    pf_cache_put(db, NULL, 1, PF_DATUM_KNOWN, 0, &fields);
+    pf_cache_put(db, NULL, 1, PF_DATUM_TREE, 0, &fields);
     pf_buf_free(&fields);
 }
 
@@ -178,7 +178,7 @@ static void read_fields(struct pf_cache *db, char texts[100])
 {
     struct pf_buf fields = {0};
     struct pf_field field;
-    fields.data = pf_cache_get(db, 1, PF_DATUM_KNOWN, 0, &fields.size, NULL);
+    fields.data = pf_cache_get(db, 1, PF_DATUM_TREE, 0, &fields.size, NULL);
     *texts = 0;
     for (const char *at = NULL; fields.data && (at = pf_fields_next(&fields, at, &field));)
         snprintf(texts + strlen(texts), 100 - strlen(texts), "%.*s ", (int)field.size, at);

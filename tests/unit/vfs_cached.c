@@ -281,7 +281,8 @@ static void test_followed(const char *folder)
     }
     ok(ino && listed && !fs->open_profiles, "a profile is closed that somebody stands in");
     write_text(folder, "log", "3 8 50");
-    ok(list_ino(fs, ino, &code) == entries, "when its file has changed, the folder is that of the new version");
+    ok(list_ino(fs, ino, &code) == entries,
+       "when its file has changed, the folder is that of the new version");
     write_text(folder, "log", "1 8 50");
     pf_fs_free(fs);
     remove_cache(folder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/known.h"
+#include "fs/profile/cached.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,27 +10,28 @@ enum { FIELDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
 /* Stored format: a field's number is the key of its node; a listing holds key and name of each entry; a size is a 64-bit number. */
 
-void pf_known_init(struct pf_known *known)
+void pf_cached_init(struct pf_cached *cached)
 {
-    *known = (struct pf_known){0};
-    pf_lock_init(&known->lock, PF_RANK_KNOWN);
+    *cached = (struct pf_cached){0};
+    pf_lock_init(&cached->lock, PF_RANK_CACHED);
 }
 
-void pf_known_free(struct pf_known *known)
+void pf_cached_free(struct pf_cached *cached)
 {
-    pf_buf_free(&known->fields);
-    pf_lock_destroy(&known->lock);
+    pf_buf_free(&cached->fields);
+    pf_lock_destroy(&cached->lock);
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
 /* The bytes of a node's field: the listing of a folder; the TEXT of a file, otherwise its SIZE. NULL if there is no field. */
-static const char *known_find(const struct pf_known *known, struct pf_node node, struct pf_field *field)
+static const char *find_cached_field(const struct pf_cached *cached, struct pf_node node,
+                                     struct pf_field *field)
 {
     uint64_t key = pf_node_key(node);
     struct pf_field other;
     const char *found = NULL;
-    for (const char *at = NULL; (at = pf_fields_next(&known->fields, at, &other));)
+    for (const char *at = NULL; (at = pf_fields_next(&cached->fields, at, &other));)
         if (other.number == key) {
             *field = other;
             found = at;
@@ -41,10 +42,10 @@ static const char *known_find(const struct pf_known *known, struct pf_node node,
 }
 
 /* The listing of a folder, ending at *end; NULL if it is not stored. */
-static const char *known_listing(const struct pf_known *known, struct pf_node folder, const char **end)
+static const char *cached_listing(const struct pf_cached *cached, struct pf_node folder, const char **end)
 {
     struct pf_field field = {0};
-    const char *found = known_find(known, folder, &field);
+    const char *found = find_cached_field(cached, folder, &field);
     if (!found || field.type != PF_FIELD_LISTING)
         return NULL;
     *end = found + field.size;
@@ -61,32 +62,32 @@ static const char *next_entry(const char *at, struct pf_node *node, const char *
     return *name + strlen(*name) + 1;
 }
 
-bool pf_known_wants(struct pf_known *known, struct pf_node folder)
+bool pf_cached_wants_folder(struct pf_cached *cached, struct pf_node folder)
 {
     struct pf_field field = {0};
-    pf_lock_take(&known->lock);
-    bool room = known->count < FIELDS_MAX && known->fields.size + sizeof field <= BYTES_MAX;
-    bool wants = room && !known_find(known, folder, &field);
-    pf_lock_drop(&known->lock);
+    pf_lock_take(&cached->lock);
+    bool room = cached->count < FIELDS_MAX && cached->fields.size + sizeof field <= BYTES_MAX;
+    bool wants = room && !find_cached_field(cached, folder, &field);
+    pf_lock_drop(&cached->lock);
     return wants;
 }
 
-bool pf_known_lists(struct pf_known *known, struct pf_node folder)
+bool pf_cached_has_folder(struct pf_cached *cached, struct pf_node folder)
 {
     const char *end;
-    pf_lock_take(&known->lock);
-    bool lists = known_listing(known, folder, &end) != NULL;
-    pf_lock_drop(&known->lock);
+    pf_lock_take(&cached->lock);
+    bool lists = cached_listing(cached, folder, &end) != NULL;
+    pf_lock_drop(&cached->lock);
     return lists;
 }
 
-int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t number, char *name,
-                   struct pf_node *entry)
+int pf_cached_get_entry(struct pf_cached *cached, struct pf_node folder, uint64_t number, char *name,
+                        struct pf_node *entry)
 {
     const char *end, *called = NULL;
     struct pf_node node;
-    pf_lock_take(&known->lock);
-    const char *at = known_listing(known, folder, &end);
+    pf_lock_take(&cached->lock);
+    const char *at = cached_listing(cached, folder, &end);
     int result = at ? 0 : -1;
     for (uint64_t i = 0; !result && at < end; i++) {
         at = next_entry(at, &node, &called);
@@ -96,16 +97,16 @@ int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t numbe
         *entry = node;
         strcpy(name, called);
     }
-    pf_lock_drop(&known->lock);
+    pf_lock_drop(&cached->lock);
     return result;
 }
 
-int pf_known_find(struct pf_known *known, struct pf_node folder, const char *name, struct pf_node *entry)
+int pf_cached_find(struct pf_cached *cached, struct pf_node folder, const char *name, struct pf_node *entry)
 {
     const char *end, *called;
     struct pf_node node;
-    pf_lock_take(&known->lock);
-    const char *at = known_listing(known, folder, &end);
+    pf_lock_take(&cached->lock);
+    const char *at = cached_listing(cached, folder, &end);
     int result = at ? 0 : -1;
     while (!result && at < end) {
         at = next_entry(at, &node, &called);
@@ -113,19 +114,19 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
     }
     if (result > 0)
         *entry = node;
-    pf_lock_drop(&known->lock);
+    pf_lock_drop(&cached->lock);
     return result;
 }
 
-bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name)
+bool pf_cached_get_parent(struct pf_cached *cached, struct pf_node node, struct pf_node *parent, char *name)
 {
     uint64_t key = pf_node_key(node);
     struct pf_field field = {0};
     struct pf_node entry;
     const char *called;
     bool found = false;
-    pf_lock_take(&known->lock);
-    for (const char *at = NULL; !found && (at = pf_fields_next(&known->fields, at, &field));) {
+    pf_lock_take(&cached->lock);
+    for (const char *at = NULL; !found && (at = pf_fields_next(&cached->fields, at, &field));) {
         const char *in = at;
         while (field.type == PF_FIELD_LISTING && !found && in < at + field.size) {
             in = next_entry(in, &entry, &called);
@@ -136,15 +137,15 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
         *parent = (struct pf_node){(unsigned)(field.number >> 32), (uint32_t)field.number};
         strcpy(name, called);
     }
-    pf_lock_drop(&known->lock);
+    pf_lock_drop(&cached->lock);
     return found;
 }
 
-bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text)
+bool pf_cached_get_file(struct pf_cached *cached, struct pf_node file, uint64_t *size, char **text)
 {
     struct pf_field field = {0};
-    pf_lock_take(&known->lock);
-    const char *bytes = known_find(known, file, &field);
+    pf_lock_take(&cached->lock);
+    const char *bytes = find_cached_field(cached, file, &field);
     if (bytes && field.type == PF_FIELD_SIZE)
         memcpy(size, bytes, sizeof *size);
     else if (bytes)
@@ -155,73 +156,74 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
         memcpy(*text, bytes, field.size);
         (*text)[field.size] = 0;
     }
-    pf_lock_drop(&known->lock);
+    pf_lock_drop(&cached->lock);
     return bytes != NULL;
 }
 
 /* ---- adding facts ------------------------------------------------------------------------------- */
 
 /* Adds a field if the node has none yet, or if it has only its SIZE and the field is of another type. */
-static void known_add(struct pf_known *known, enum pf_field_type type, struct pf_node node, const void *bytes,
-                      size_t size)
+static void put_cached_field(struct pf_cached *cached, enum pf_field_type type, struct pf_node node,
+                             const void *bytes, size_t size)
 {
-    struct pf_buf *fields = &known->fields;
+    struct pf_buf *fields = &cached->fields;
     struct pf_field before;
     size_t whole = sizeof before + size;
-    pf_lock_take(&known->lock);
-    bool there = known_find(known, node, &before) && (before.type != PF_FIELD_SIZE || type == PF_FIELD_SIZE);
-    if (!there && known->count < FIELDS_MAX && fields->size + whole <= BYTES_MAX &&
+    pf_lock_take(&cached->lock);
+    bool there =
+        find_cached_field(cached, node, &before) && (before.type != PF_FIELD_SIZE || type == PF_FIELD_SIZE);
+    if (!there && cached->count < FIELDS_MAX && fields->size + whole <= BYTES_MAX &&
         pf_buf_reserve(fields, whole)) {
         pf_fields_add(fields, type, pf_node_key(node), bytes, size);
-        known->count++;
-        known->changed = true;
+        cached->count++;
+        cached->changed = true;
     }
     fields->failed = false;
-    pf_lock_drop(&known->lock);
+    pf_lock_drop(&cached->lock);
 }
 
-void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name)
+void pf_cached_add_entry(struct pf_buf *entries, struct pf_node entry, const char *name)
 {
     uint64_t key = pf_node_key(entry);
     pf_buf_add(entries, (const char *)&key, sizeof key);
     pf_buf_add(entries, name, strlen(name) + 1);
 }
 
-void pf_known_add_folder(struct pf_known *known, struct pf_node folder, const struct pf_buf *entries)
+void pf_cached_put_folder(struct pf_cached *cached, struct pf_node folder, const struct pf_buf *entries)
 {
     if (!entries->failed && entries->size <= BYTES_MAX)
-        known_add(known, PF_FIELD_LISTING, folder, entries->data, entries->size);
+        put_cached_field(cached, PF_FIELD_LISTING, folder, entries->data, entries->size);
 }
 
-void pf_known_add_long_folder(struct pf_known *known, struct pf_node folder)
+void pf_cached_put_long_folder(struct pf_cached *cached, struct pf_node folder)
 {
-    known_add(known, PF_FIELD_LONG_LISTING, folder, NULL, 0);
+    put_cached_field(cached, PF_FIELD_LONG_LISTING, folder, NULL, 0);
 }
 
-void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text)
+void pf_cached_put_file(struct pf_cached *cached, struct pf_node file, uint64_t size, const char *text)
 {
-    if (text && size <= PF_KNOWN_TEXT_MAX)
-        known_add(known, PF_FIELD_TEXT, file, text, size);
+    if (text && size <= PF_CACHED_TEXT_MAX)
+        put_cached_field(cached, PF_FIELD_TEXT, file, text, size);
     else
-        known_add(known, PF_FIELD_SIZE, file, &size, sizeof size);
+        put_cached_field(cached, PF_FIELD_SIZE, file, &size, sizeof size);
 }
 
 /* ---- serialisation ------------------------------------------------------------------------------ */
 
-bool pf_known_is_changed(struct pf_known *known)
+bool pf_cached_is_changed(struct pf_cached *cached)
 {
-    pf_lock_take(&known->lock);
-    bool changed = known->changed;
-    pf_lock_drop(&known->lock);
+    pf_lock_take(&cached->lock);
+    bool changed = cached->changed;
+    pf_lock_drop(&cached->lock);
     return changed;
 }
 
-void pf_known_pack(struct pf_known *known, struct pf_buf *out)
+void pf_cached_pack(struct pf_cached *cached, struct pf_buf *out)
 {
-    pf_lock_take(&known->lock);
-    pf_buf_add(out, known->fields.data, known->fields.size);
-    known->changed = false;
-    pf_lock_drop(&known->lock);
+    pf_lock_take(&cached->lock);
+    pf_buf_add(out, cached->fields.data, cached->fields.size);
+    cached->changed = false;
+    pf_lock_drop(&cached->lock);
 }
 
 /* True if the bytes are entries with names of valid length. */
@@ -238,7 +240,7 @@ static bool is_listing(const char *at, size_t size)
     return !size;
 }
 
-static bool is_known_field(const struct pf_field *field, const char *bytes)
+static bool is_cached_field(const struct pf_field *field, const char *bytes)
 {
     switch (field->type) {
     case PF_FIELD_LISTING:
@@ -248,25 +250,25 @@ static bool is_known_field(const struct pf_field *field, const char *bytes)
     case PF_FIELD_SIZE:
         return field->size == sizeof(uint64_t);
     case PF_FIELD_TEXT:
-        return field->size <= PF_KNOWN_TEXT_MAX;
+        return field->size <= PF_CACHED_TEXT_MAX;
     default:
         return false;
     }
 }
 
-bool pf_known_unpack(struct pf_known *known, const char *bytes, size_t size)
+bool pf_cached_unpack(struct pf_cached *cached, const char *bytes, size_t size)
 {
     const struct pf_buf stored = {.data = (char *)(uintptr_t)bytes, .size = size};
     struct pf_field field = {0};
     if (!pf_fields_are_sound(bytes, size))
         return false;
     for (const char *at = NULL; (at = pf_fields_next(&stored, at, &field));)
-        if (!is_known_field(&field, at))
+        if (!is_cached_field(&field, at))
             return false;
     /* Fields of several processes may together exceed the limits. */
-    for (const char *at = NULL; known->count < FIELDS_MAX && (at = pf_fields_next(&stored, at, &field)) &&
-                                known->fields.size + field.size <= BYTES_MAX;
-         known->count++)
-        pf_fields_add(&known->fields, field.type, field.number, at, field.size);
-    return !known->fields.failed;
+    for (const char *at = NULL; cached->count < FIELDS_MAX && (at = pf_fields_next(&stored, at, &field)) &&
+                                cached->fields.size + field.size <= BYTES_MAX;
+         cached->count++)
+        pf_fields_add(&cached->fields, field.type, field.number, at, field.size);
+    return !cached->fields.failed;
 }
