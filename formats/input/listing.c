@@ -28,7 +28,7 @@ bool pf_listing_same(const char *name, const struct pf_stamp *a, const struct pf
     return a->device == b->device && a->inode == b->inode && a->size == b->size;
 }
 
-void pf_listing_remember(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+void pf_listing_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
     int listed = listed_by(name);
     if (listed < 0)
@@ -120,7 +120,7 @@ static int digest_now(struct pf_source *source, enum listed listed, struct pf_st
             failed = digest_place(source, &place, listed, &st, digest);
             if (failed)
                 *digest = (struct pf_stamp){0};
-            pf_listing_remember(source, listings[listed], digest);
+            pf_listing_record(source, listings[listed], digest);
         }
     }
     pf_input_place_release(&place);

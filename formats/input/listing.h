@@ -39,6 +39,6 @@ bool pf_listing_now(struct pf_source *source, const char *name, struct pf_stamp 
 bool pf_listing_same(const char *name, const struct pf_stamp *a, const struct pf_stamp *b);
 /* Caches the digest of PF_FOLDER or PF_FOLDERS, so that names need not be read again while the folder's times are
  * unchanged. */
-void pf_listing_remember(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
+void pf_listing_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 
 #endif

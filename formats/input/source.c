@@ -609,10 +609,10 @@ int pf_source_matches(struct pf_source *source, const char *name, const struct p
     return 1;
 }
 
-int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
-                   struct pf_error *error)
+int pf_source_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
+                     struct pf_error *error)
 {
     static const struct pf_stamp absent;
-    pf_listing_remember(source, name, stamp);
+    pf_listing_record(source, name, stamp);
     return pf_record_stamp(source, name, stamp, !pf_stamp_same(stamp, &absent), error);
 }

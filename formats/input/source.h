@@ -112,7 +112,7 @@ const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_sta
  * a negative errno value on a transient error. */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 /* Records an input without opening it. Returns 0, or -1 with *error filled. */
-int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
-                   struct pf_error *error);
+int pf_source_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
+                     struct pf_error *error);
 
 #endif

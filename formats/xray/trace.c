@@ -418,7 +418,7 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     if (size < sizeof position)
         return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
-    /* xray_recall has already restored a lower T0 that an earlier process found. */
+    /* xray_restore has already restored a lower T0 that an earlier process found. */
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);

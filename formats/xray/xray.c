@@ -377,7 +377,7 @@ static size_t facts(const struct pf_model *model, void *blob, size_t room)
     return sizeof start;
 }
 
-static int xray_recall(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
+static int xray_restore(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
 {
     uint64_t start;
     if (size != sizeof start)
@@ -396,5 +396,5 @@ const struct pf_driver pf_xray_driver = {
     .open = open_xray,
     .load = load_xray,
     .close = close_xray,
-    .extra = &(const struct pf_driver_extra){.facts = facts, .recall = xray_recall},
+    .extra = &(const struct pf_driver_extra){.facts = facts, .restore = xray_restore},
 };

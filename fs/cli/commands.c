@@ -131,7 +131,7 @@ static void print_error(const char *path, const struct pf_error *error)
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /* A walk that reads the files users usually read first, so that the files' sizes and small texts are cached. */
-struct learning {
+struct caching {
     struct pf_env *env;
     struct pf_profile *profile;
     struct pf_op *op;
@@ -140,19 +140,19 @@ struct learning {
 /* Folders with more items are not read. Maximum depth of the walk. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
-static int read_whole_file(struct learning *learning, struct pf_node node)
+static int read_whole_file(struct caching *caching, struct pf_node node)
 {
     struct pf_file *file;
     struct pf_piece pieces[PF_PIECES];
-    int n = 0, result = pf_file_open(learning->profile, node, &file, learning->op);
+    int n = 0, result = pf_file_open(caching->profile, node, &file, caching->op);
     if (result)
         return result;
     const char *bytes;
     size_t size;
     if (!pf_file_bytes(file, &bytes, &size))
-        result = pf_file_read(file, 0, PF_CACHED_TEXT_MAX, pieces, &n, learning->op);
+        result = pf_file_read(file, 0, PF_CACHED_TEXT_MAX, pieces, &n, caching->op);
     while (n > 0)
-        pf_blocks_release(learning->env->blocks, pieces[--n].block);
+        pf_blocks_release(caching->env->blocks, pieces[--n].block);
     pf_file_close(file);
     return result;
 }
@@ -169,27 +169,27 @@ static bool is_left_out(struct pf_profile *profile, struct pf_node node)
     return table->ops && (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY);
 }
 
-static int learn_file(struct learning *learning, struct pf_node node)
+static int cache_file(struct caching *caching, struct pf_node node)
 {
     uint64_t size;
-    if (is_left_out(learning->profile, node))
+    if (is_left_out(caching->profile, node))
         return 0;
-    int result = pf_profile_size(learning->profile, node, &size, learning->op);
-    return result || size > PF_CACHED_TEXT_MAX ? result : read_whole_file(learning, node);
+    int result = pf_profile_size(caching->profile, node, &size, caching->op);
+    return result || size > PF_CACHED_TEXT_MAX ? result : read_whole_file(caching, node);
 }
 
-static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth)
+static int cache_folder(struct caching *caching, struct pf_node folder, unsigned depth)
 {
-    struct pf_profile *profile = learning->profile;
+    struct pf_profile *profile = caching->profile;
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
     if (folder.kind == PF_CONTEXTS || folder.kind == PF_EXPORT || depth > DEPTH_MAX)
         return 0;
-    int result = pf_profile_ready(profile, folder, learning->op);
+    int result = pf_profile_ready(profile, folder, caching->op);
     bool many = !result && pf_folder_entry(profile, folder, ITEMS_MAX, name, &entry);
     for (uint64_t i = 0; !result && !many && pf_folder_entry(profile, folder, i, name, &entry); i++)
         result =
-            pf_is_folder(entry.kind) ? learn_folder(learning, entry, depth + 1) : learn_file(learning, entry);
+            pf_is_folder(entry.kind) ? cache_folder(caching, entry, depth + 1) : cache_file(caching, entry);
     return result;
 }
 
@@ -235,16 +235,16 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
     struct pf_profile *profile =
         pf_profile_at(pf_fs_env(indexing->fs), info->driver, path, &info->st, NULL, &op->error);
     int result = profile ? load_all(profile, op) : -1;
-    struct learning learning = {pf_fs_env(indexing->fs), profile, op};
-    if (!result && learning.env->cache)
-        result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0);
+    struct caching caching = {pf_fs_env(indexing->fs), profile, op};
+    if (!result && caching.env->cache)
+        result = cache_folder(&caching, (struct pf_node){PF_TOP, 0}, 0);
     hide_progress(&indexing->progress);
     if (result) {
         indexing->problems++;
         print_error(path, &op->error);
         raise_index_status(indexing, pf_exit_of(op->error.code));
     } else {
-        pf_part_learn(profile, info);
+        pf_part_put(profile, info);
         indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
         if (indexing->report)
             print_counts(path, pf_profile_model(profile));

@@ -104,14 +104,14 @@ static int size_from_table(struct pf_profile *profile, struct pf_node node, uint
 
 int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
-    if (pf_size_if_kept(profile, node, size))
+    if (pf_cached_size(profile, node, size))
         return 0;
     int result = pf_profile_open(profile, op);
     if (!result)
         result = is_measured_alone(profile, node) ? size_alone(profile, node, size, op)
                                                   : size_from_table(profile, node, size, op);
     if (!result)
-        pf_profile_learn_file(profile, node, *size, NULL);
+        pf_profile_put_file(profile, node, *size, NULL);
     return result;
 }
 
@@ -119,7 +119,7 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_line
 {
     uint64_t size;
     *lines = NULL;
-    if (pf_profile_known_size(profile, node, &size))
+    if (pf_profile_size_now(profile, node, &size))
         return 0;
     if (pf_profile_open(profile, op))
         return -1;
@@ -286,6 +286,6 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     }
     *n = got;
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_CACHED_TEXT_MAX)
-        pf_profile_learn_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
+        pf_profile_put_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
     return 0;
 }

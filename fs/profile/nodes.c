@@ -41,9 +41,9 @@ static bool folder_item(struct pf_profile *profile, struct pf_node folder, uint6
 bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry)
 {
-    int known = pf_cached_get_entry(&profile->cached, folder, number, name, entry);
-    if (known >= 0)
-        return known;
+    int cached = pf_cached_get_entry(&profile->cached, folder, number, name, entry);
+    if (cached >= 0)
+        return cached;
     struct pf_own own;
     uint64_t n = 0;
     for (size_t at = 0; pf_next_own(pf_profile_model(profile), folder.kind, &at, &own); n++)
@@ -57,9 +57,9 @@ bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t
 
 bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry)
 {
-    int known = pf_cached_find(&profile->cached, folder, name, entry);
-    if (known >= 0)
-        return known;
+    int cached = pf_cached_find(&profile->cached, folder, name, entry);
+    if (cached >= 0)
+        return cached;
     *entry = (struct pf_node){.item = folder.item};
     if (pf_find_own(pf_profile_model(profile), folder.kind, name, &entry->kind))
         return true;

@@ -46,16 +46,15 @@ struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *dri
     profile->device = st ? st->st_dev : 0;
     profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
     bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
-    if (others || (!pf_profile_recall_known(profile) && pf_profile_open_here(profile, error))) {
+    if (others || (!pf_datum_get_tree(profile) && pf_profile_open_here(profile, error))) {
         pf_profile_release(profile);
         return NULL;
     }
     return profile;
 }
 
-struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf_driver *driver,
-                                             const char *path, const struct stat *st,
-                                             const struct pf_buf *inputs)
+struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                        const struct stat *st, const struct pf_buf *inputs)
 {
     struct pf_error error;
     struct pf_profile *profile = inputs->size ? profile_below(env, driver, path, &error) : NULL;
@@ -63,22 +62,22 @@ struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf
         return NULL;
     profile->device = st->st_dev;
     profile->key = pf_profile_key(profile, st->st_dev, st->st_ino);
-    if (pf_profile_recall_names(profile, inputs))
+    if (pf_datum_get_old_names(profile, inputs))
         return profile;
     pf_profile_release(profile);
     return NULL;
 }
 
-char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                             const struct stat *st, size_t *size)
+char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                        const struct stat *st, size_t *size)
 {
     struct pf_error error;
     struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     profile->device = st->st_dev;
-    char *bytes = pf_profile_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
-                                 size, &profile->access);
+    char *bytes = pf_datum_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+                               size, &profile->access);
     pf_profile_release(profile);
     return bytes;
 }
@@ -116,6 +115,6 @@ int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **targ
     if (!result)
         result = read_target(profile, node, target, &op->error);
     if (!result && *target)
-        pf_profile_learn_file(profile, node, strlen(*target), *target);
+        pf_profile_put_file(profile, node, strlen(*target), *target);
     return result;
 }

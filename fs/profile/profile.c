@@ -75,7 +75,7 @@ struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *dr
     profile->driver = driver;
     pf_owner_init(&profile->owner, &profile_type, env->pool);
     profile->end = end_profile;
-    profile->remember = pf_profile_remember;
+    profile->put_passes = pf_datum_put_passes;
     profile->access = (struct pf_access){.mode = 0444};
     pf_cached_init(&profile->cached);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
@@ -94,7 +94,7 @@ static int open_profile(struct pf_profile *profile, struct pf_error *error)
         return -1;
     if (!pf_source_intact(profile->source))
         return pf_fail(error, ESTALE, "the file has changed");
-    pf_profile_recall(profile);
+    pf_datum_get_passes(profile);
     return 0;
 }
 
@@ -150,14 +150,14 @@ int pf_profile_open(struct pf_profile *profile, struct pf_op *op)
 
 void pf_profile_save(struct pf_profile *profile)
 {
-    pf_profile_keep_known(profile);
+    pf_datum_put_tree(profile);
     pf_lock_take(&profile->lock);
     bool save = profile->unsaved_ns >= WORTH_SAVING_NS;
     if (save)
         profile->unsaved_ns = 0;
     pf_lock_drop(&profile->lock);
     if (save)
-        pf_profile_remember(profile);
+        pf_datum_put_passes(profile);
 }
 
 static void end_profile(struct pf_profile *profile)
@@ -178,12 +178,12 @@ static void end_profile(struct pf_profile *profile)
 /* ---- passes ------------------------------------------------------------------------------------- */
 
 /* Restores the cached facts about the rows. The cached sizes depend on these facts. */
-static int recall_facts(struct pf_profile *profile, struct pf_error *error)
+static int restore_facts(struct pf_profile *profile, struct pf_error *error)
 {
     const struct pf_driver_extra *driver = pf_driver_extra_of(profile->model.driver);
-    if (!profile->facts || !driver->recall)
+    if (!profile->facts || !driver->restore)
         return 0;
-    return driver->recall(&profile->model, profile->facts, profile->facts_size, error);
+    return driver->restore(&profile->model, profile->facts, profile->facts_size, error);
 }
 
 static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
@@ -194,7 +194,7 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
         return -1;
     if (!pf_source_intact(model->source))
         return pf_fail(error, ESTALE, "the file has changed");
-    if ((stage == PF_PARTITIONED && recall_facts(profile, error)) || pf_profile_name(profile, stage, error))
+    if ((stage == PF_PARTITIONED && restore_facts(profile, error)) || pf_profile_name(profile, stage, error))
         return -1;
     pf_lock_take(&profile->lock);
     profile->stage = stage;
@@ -334,7 +334,7 @@ static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_
     if (!result && !pf_node_exists(&profile->model, node))
         result = pf_fail(&op->error, ESTALE, "the file has changed");
     if (!result && pf_is_folder(node.kind))
-        pf_profile_learn_folder(profile, node);
+        pf_profile_put_folder(profile, node);
     return result;
 }
 

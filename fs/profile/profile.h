@@ -54,9 +54,8 @@ struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *dri
  * Restores the cached names of a version that has since changed on disk, for pf_node_parent and
  * pf_profile_parent_ready. This profile cannot be opened. Returns a reference, or NULL if the names are not cached.
  */
-struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf_driver *driver,
-                                             const char *path, const struct stat *st,
-                                             const struct pf_buf *inputs);
+struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                        const struct stat *st, const struct pf_buf *inputs);
 
 /*
  * Opens the profile if it is not open, for callers of pf_profile_model that need no stage. 0, or -1 with op->error
@@ -170,20 +169,20 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
                          struct pf_op *op);
 
 /*
- * Cached bytes about one profile, used by modules that span profiles. They are valid while the profile's inputs are
- * unchanged. `path` and *st identify the profile at its path below SOURCE. pf_profile_recall_part returns a copy owned
- * by the caller, or NULL if nothing valid is cached.
+ * Bytes in the database about one profile, used by modules that span profiles. They are valid while the profile's
+ * inputs are unchanged. `path` and *st identify the profile at its path below SOURCE. pf_datum_get_part returns a copy
+ * owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
  */
-char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                             const struct stat *st, size_t *size);
-void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
+char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                        const struct stat *st, size_t *size);
+void pf_datum_put_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
 
 /* ---- files --------------------------------------------------------------------- */
 
 /* The exact size of a generated file, in bytes. */
 int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op);
 /* Stores the exact size in *size if that needs no pass; otherwise returns false. */
-bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
+bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /* The target of a symbolic link, allocated for the caller. */
 int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op);

@@ -72,16 +72,16 @@ static bool are_twins(const struct pf_profile *profile, int a, int b)
  * Reads cached sums that include the metric; sets *metric to -1 if they are sums of all metrics. NULL if none are
  * cached.
  */
-static struct pf_aggregate *recall_sums(struct pf_profile *profile, int *metric)
+static struct pf_aggregate *get_sums(struct pf_profile *profile, int *metric)
 {
-    struct pf_aggregate *sums = pf_profile_stored_sums(profile, -1);
+    struct pf_aggregate *sums = pf_datum_get_sums(profile, -1);
     if (sums || *metric < 0) {
         *metric = -1;
         return sums;
     }
     int partner = pf_aggregate_partner(&profile->model, (unsigned)*metric);
-    sums = pf_profile_stored_sums(profile, *metric);
-    return sums || !are_twins(profile, *metric, partner) ? sums : pf_profile_stored_sums(profile, partner);
+    sums = pf_datum_get_sums(profile, *metric);
+    return sums || !are_twins(profile, *metric, partner) ? sums : pf_datum_get_sums(profile, partner);
 }
 
 /*
@@ -115,7 +115,7 @@ static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggr
 
 static int make_sums(struct pf_profile *profile, int metric, struct pf_error *error)
 {
-    struct pf_aggregate *aggregate = recall_sums(profile, &metric);
+    struct pf_aggregate *aggregate = get_sums(profile, &metric);
     bool stored = aggregate;
     if (!stored)
         aggregate = metric < 0 ? pf_aggregate_new(&profile->model, error)

@@ -160,11 +160,11 @@ static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_
 {
     struct pf_access access;
     return profile->env->cache
-               ? pf_profile_get(profile, pf_profile_open_key(profile), type, number, size, &access)
+               ? pf_datum_get(profile, pf_profile_open_key(profile), type, number, size, &access)
                : NULL;
 }
 
-void pf_profile_recall(struct pf_profile *profile)
+void pf_datum_get_passes(struct pf_profile *profile)
 {
     struct pf_field field;
     struct pf_buf stored = {0};
@@ -175,7 +175,7 @@ void pf_profile_recall(struct pf_profile *profile)
     free(stored.data);
 }
 
-struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric)
+struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int metric)
 {
     size_t size;
     char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)metric + 1, &size);
@@ -230,12 +230,12 @@ static void store_sums(struct pf_profile *profile)
         pf_lock_drop(&profile->lock);
         out.failed |= !pf_profile_intact(profile); /* packing may have found that spilled sums are lost */
         if (more)
-            pf_profile_put(profile, pf_profile_open_key(profile), PF_DATUM_SUMS, (uint64_t)metric + 1, &out);
+            pf_datum_put(profile, pf_profile_open_key(profile), PF_DATUM_SUMS, (uint64_t)metric + 1, &out);
         pf_buf_free(&out);
     }
 }
 
-void pf_profile_remember(struct pf_profile *profile)
+void pf_datum_put_passes(struct pf_profile *profile)
 {
     struct pf_buf payload = {0};
     if (!profile->env->cache || !pf_profile_may_cache(profile))
@@ -250,7 +250,7 @@ void pf_profile_remember(struct pf_profile *profile)
             pack_table_sizes(&payload, t, profile->table_sizes[t]);
     pf_file_texts_each(profile, pack_one_text, &payload);
     pf_lock_drop(&profile->lock);
-    pf_profile_put(profile, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
+    pf_datum_put(profile, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
     store_sums(profile);
 }

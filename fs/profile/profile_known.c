@@ -80,16 +80,16 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
     char room[PATH_MAX];
     const char *name;
     struct pf_stamp stamp;
-    for (int known = 0; known < 2; known++) { /* first compare all, then record */
+    for (int record = 0; record < 2; record++) { /* first compare all, then record */
         struct pf_unpack in = {inputs, inputs + size, false};
         for (uint64_t left = pf_unpack_u64(&in); left; left--) {
             if (!next_input(&in, room, &name, &stamp))
                 return pf_fail(error, ESTALE, "the file has changed");
-            int same = known ? 1 : pf_source_matches(profile->source, name, &stamp);
+            int same = record ? 1 : pf_source_matches(profile->source, name, &stamp);
             if (same != 1)
                 return pf_fail(error, same ? -same : ESTALE, "%s",
                                same ? strerror(-same) : "the file has changed");
-            if (known && pf_source_know(profile->source, name, &stamp, error))
+            if (record && pf_source_record(profile->source, name, &stamp, error))
                 return -1;
         }
     }
@@ -100,14 +100,14 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
  * Records inputs without comparing them with the disk: a file that has changed since then cannot be opened. 0, or -1
  * with *error filled.
  */
-static int know_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
+static int record_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
 {
     char room[PATH_MAX];
     const char *name;
     struct pf_stamp stamp;
     struct pf_unpack in = {inputs->data, inputs->data + inputs->size, false};
     for (uint64_t left = pf_unpack_u64(&in); left; left--)
-        if (!next_input(&in, room, &name, &stamp) || pf_source_know(profile->source, name, &stamp, error))
+        if (!next_input(&in, room, &name, &stamp) || pf_source_record(profile->source, name, &stamp, error))
             return -1;
     return in.failed ? -1 : 0;
 }
@@ -129,7 +129,7 @@ static bool has_a_key(const struct pf_profile *profile)
  * stamp shows each change of its mode and access control list. Access to other profiles also depends on folders and
  * files that are not inputs.
  */
-static bool keeps_what_it_learns(struct pf_profile *profile)
+static bool caches_tree(struct pf_profile *profile)
 {
     return has_a_key(profile) && (!profile->env->others || pf_profile_is_one_file(profile));
 }
@@ -313,8 +313,8 @@ static bool head_includes(const struct pf_cache_head *head, const struct pf_cach
 
 /* ---- reading and writing data ------------------------------------------------------------------- */
 
-char *pf_profile_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                     size_t *size, struct pf_access *access)
+char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                   size_t *size, struct pf_access *access)
 {
     struct pf_buf head = {0};
     char *bytes = pf_cache_get(profile->env->cache, key, type, number, size, &head);
@@ -326,8 +326,8 @@ char *pf_profile_get(struct pf_profile *profile, uint64_t key, enum pf_datum typ
     return bytes;
 }
 
-void pf_profile_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                    const struct pf_buf *value)
+void pf_datum_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                  const struct pf_buf *value)
 {
     struct pf_buf bytes = {0};
     pf_profile_pack_head(profile, &bytes);
@@ -337,7 +337,7 @@ void pf_profile_put(struct pf_profile *profile, uint64_t key, enum pf_datum type
     pf_buf_free(&bytes);
 }
 
-bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs)
+bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs)
 {
     struct pf_error error;
     struct pf_buf head = {0};
@@ -346,55 +346,54 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
     char *bytes = has_a_key(profile)
                       ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_TREE, 0, &size, &head)
                       : NULL;
-    bool known = bytes && split_own_head(profile, &head, &parts) && same_bytes(&parts.inputs, inputs) &&
-                 !know_inputs(profile, inputs, &error) && pf_cached_unpack(&profile->cached, bytes, size);
+    bool valid = bytes && split_own_head(profile, &head, &parts) && same_bytes(&parts.inputs, inputs) &&
+                 !record_inputs(profile, inputs, &error) && pf_cached_unpack(&profile->cached, bytes, size);
     pf_buf_free(&head);
     free(bytes);
-    return known;
+    return valid;
 }
 
-bool pf_profile_recall_known(struct pf_profile *profile)
+bool pf_datum_get_tree(struct pf_profile *profile)
 {
     size_t size = 0;
     char *bytes = has_a_key(profile)
-                      ? pf_profile_get(profile, profile->key, PF_DATUM_TREE, 0, &size, &profile->access)
+                      ? pf_datum_get(profile, profile->key, PF_DATUM_TREE, 0, &size, &profile->access)
                       : NULL;
-    bool known = bytes && keeps_what_it_learns(profile) && pf_cached_unpack(&profile->cached, bytes, size);
+    bool valid = bytes && caches_tree(profile) && pf_cached_unpack(&profile->cached, bytes, size);
     free(bytes);
-    if (!known)
+    if (!valid)
         profile->access = (struct pf_access){.mode = 0444};
-    return known;
+    return valid;
 }
 
-void pf_profile_keep_known(struct pf_profile *profile)
+void pf_datum_put_tree(struct pf_profile *profile)
 {
     struct pf_buf out = {0};
-    if (!keeps_what_it_learns(profile) || !pf_cached_is_changed(&profile->cached) ||
-        !pf_profile_may_cache(profile))
+    if (!caches_tree(profile) || !pf_cached_is_changed(&profile->cached) || !pf_profile_may_cache(profile))
         return;
     pf_cached_pack(&profile->cached, &out);
-    pf_profile_put(profile, profile->key, PF_DATUM_TREE, 0, &out);
+    pf_datum_put(profile, profile->key, PF_DATUM_TREE, 0, &out);
     pf_buf_free(&out);
 }
 
-void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
+void pf_datum_put_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
 {
     if (!profile->path || !profile->env->cache || !pf_profile_intact(profile))
         return;
     profile->device = st->st_dev;
-    pf_profile_put(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, part);
+    pf_datum_put(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, part);
 }
 
-/* ---- adding facts ------------------------------------------------------------------------------- */
+/* ---- the cached tree, in memory ------------------------------------------------------------------------------- */
 
 /* The folder of a context is not stored: there are too many contexts. */
-void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
+void pf_profile_put_folder(struct pf_profile *profile, struct pf_node folder)
 {
     struct pf_buf entries = {0};
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
     unsigned n = 0;
-    if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR ||
+    if (!caches_tree(profile) || folder.kind == PF_CONTEXT_DIR ||
         !pf_cached_wants_folder(&profile->cached, folder))
         return;
     for (; n <= PF_CACHED_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
@@ -406,11 +405,10 @@ void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
     pf_buf_free(&entries);
 }
 
-void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text)
+void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text)
 {
     bool of_context = file.kind == PF_CONTEXT_INFO || pf_table_base(file.kind) == PF_TABLE_OF_CONTEXT;
-    if (!keeps_what_it_learns(profile) || (pf_table_of(file.kind) >= 0 && of_context) ||
-        file.kind == PF_CONTEXT_INFO)
+    if (!caches_tree(profile) || (pf_table_of(file.kind) >= 0 && of_context) || file.kind == PF_CONTEXT_INFO)
         return;
     pf_cached_put_file(&profile->cached, file, size, text);
 }

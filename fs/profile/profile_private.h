@@ -15,17 +15,19 @@ struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_env *env;
     void (*end)(struct pf_profile *profile);      /* profile.c: closes and frees the profile after its last release */
-    void (*remember)(struct pf_profile *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
+    void (*put_passes)(
+        struct pf_profile
+            *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
     const struct pf_driver *driver;
     struct pf_model model;    /* valid once the profile is open */
     struct pf_source *source; /* closed until the profile is open */
 
-    /* False while facts from the cache answer for the profile. The first caller that needs more opens it. */
+    /* False while `cached` answers for the profile. The first caller that needs more opens it. */
     atomic_bool opened;
-    char *path;              /* below SOURCE; NULL: facts are not cached */
-    uint64_t key;            /* cache key of the source; 0: facts are not cached */
+    char *path;              /* below SOURCE; NULL: nothing is cached */
+    uint64_t key;            /* cache key of the source; 0: the tree is not cached */
     uint64_t device;         /* device of the source */
-    struct pf_access access; /* access rights of the cached facts; immutable */
+    struct pf_access access; /* access rights of the cached tree; immutable */
 
     struct pf_cached cached;
 
@@ -63,7 +65,7 @@ bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_
 /* The size of a node's file, from the sizes of its table. */
 uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node node);
 /* Stores the size of a node in *size if that needs no open profile; otherwise returns false. */
-bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size);
+bool pf_cached_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /*
  * Counts a finished pass, and caches the results if enough work is uncached. start: pf_now_ns() at the start of the
@@ -87,17 +89,19 @@ bool pf_profile_lost_sums(const struct pf_profile *profile);
 /* profile_known.c: the cache key of an open source, from its first input; sets profile->device if it is 0. */
 uint64_t pf_profile_open_key(struct pf_profile *profile);
 
+/* ---- the database: functions named pf_datum_* read or write it; call them without any lock of fs/ held ---- */
+
 /*
- * profile_cache.c: pf_profile_recall restores the cached results of earlier passes. pf_profile_remember caches the
+ * profile_cache.c: pf_datum_get_passes restores the cached results of earlier passes. pf_datum_put_passes caches the
  * current results; called without profile->lock.
  */
-void pf_profile_recall(struct pf_profile *profile);
-void pf_profile_remember(struct pf_profile *profile);
+void pf_datum_get_passes(struct pf_profile *profile);
+void pf_datum_put_passes(struct pf_profile *profile);
 /*
  * profile_cache.c: the cached sums of all metrics (-1), or of one metric and its partner; owned by the caller. NULL if
  * they are not cached.
  */
-struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric);
+struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int metric);
 
 /*
  * profile.c: opens a profile on this thread. No other thread may use the profile meanwhile. 0, or -1 with *error
@@ -117,21 +121,21 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
  * not checked; each pass checked it at its end.
  */
 bool pf_profile_may_cache(struct pf_profile *profile);
-/* Caches the facts in profile->cached if any have been added. Called without profile->lock. */
-void pf_profile_keep_known(struct pf_profile *profile);
-/* profile_known.c: restores the cached names of an older version with these inputs. False if they are not cached. */
-bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs);
-/* Restores the cached facts about the profile's present version. False if none are cached. */
-bool pf_profile_recall_known(struct pf_profile *profile);
+/* Writes profile->cached to the database if it has changed. Called without profile->lock. */
+void pf_datum_put_tree(struct pf_profile *profile);
+/* profile_known.c: reads the listings of an older version with these inputs into profile->cached. False if there are none. */
+bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs);
+/* Reads the tree of the present version into profile->cached. False if the database has none that is up to date. */
+bool pf_datum_get_tree(struct pf_profile *profile);
 /* The cache key of the profile if its source has this device and inode number. */
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode);
 
 /*
- * Store facts in profile->cached: the listing of a folder that is ready to be searched; the size of a file and, if text
- * is not NULL, its contents.
+ * Put data into profile->cached, in memory only: the listing of a folder that is ready to be searched; the size of a
+ * file and, if text is not NULL, its contents.
  */
-void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder);
-void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
+void pf_profile_put_folder(struct pf_profile *profile, struct pf_node folder);
+void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
 
 /*
  * profile_known.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
@@ -141,13 +145,13 @@ void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
 bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
 /*
- * profile_known.c: read and write a datum of the present version. The bytes from pf_profile_get are owned by the caller; NULL: none. The
+ * profile_known.c: read and write a datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The
  * profile has a cache. Call without any lock of fs/ held.
  */
-char *pf_profile_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                     size_t *size, struct pf_access *access);
-void pf_profile_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                    const struct pf_buf *value);
+char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                   size_t *size, struct pf_access *access);
+void pf_datum_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                  const struct pf_buf *value);
 
 /*
  * texts.c: the text of a file, shared by all its handles and jobs. If measuring it has set checkpoints, the text

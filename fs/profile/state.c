@@ -174,7 +174,7 @@ uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node nod
     return sizes->whole;
 }
 
-bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+bool pf_cached_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     const char *target = pf_hidden_target(node.kind);
     if (target)
@@ -182,11 +182,11 @@ bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *
     return target || pf_cached_get_file(&profile->cached, node, size, NULL);
 }
 
-bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     int table = pf_table_of(node.kind);
     bool in_table = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
-    if (pf_size_if_kept(profile, node, size))
+    if (pf_cached_size(profile, node, size))
         return true;
     pf_lock_take(&profile->lock);
     const struct pf_table_sizes *sizes = in_table ? profile->table_sizes[table] : NULL;
@@ -246,7 +246,7 @@ void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
     pf_lock_drop(&profile->lock);
     if (!save)
         return;
-    profile->remember(profile);
+    profile->put_passes(profile);
     pf_lock_take(&profile->lock);
     profile->saving = false;
     pf_lock_drop(&profile->lock);

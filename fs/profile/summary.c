@@ -57,7 +57,7 @@ static void add_lead(struct pf_profile *profile, struct pf_node file, const char
                      struct pf_buf *out)
 {
     uint64_t size;
-    if (!pf_profile_known_size(profile, file, &size)) {
+    if (!pf_profile_size_now(profile, file, &size)) {
         out->failed = true;
         return;
     }

@@ -173,8 +173,9 @@ static void visit_part(struct member_visits *visits, unsigned i)
     const struct pf_run_member *member = &visits->members->members[i];
     struct pf_error failure = {0};
     struct pf_part part;
-    bool recall = !pf_fs_options(visits->fs)->others;
-    int failed = pf_part_get(visits->fs, member->path, &member->info, parts->extent, recall, &part, &failure);
+    bool use_cache = !pf_fs_options(visits->fs)->others;
+    int failed =
+        pf_part_get(visits->fs, member->path, &member->info, parts->extent, use_cache, &part, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result) {
         *parts->closed |= failed ? S_ISDIR(member->info.st.st_mode) : part.closed;

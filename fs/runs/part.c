@@ -151,7 +151,7 @@ static void keep(struct pf_profile *profile, const struct pf_entry_info *info, c
     for (size_t r = 0; r < PF_PART_ROWS; r++)
         pf_fields_add(&out, PF_FIELD_ROWS, r, part->rows[r].data, part->rows[r].size);
     if (out.size <= KEPT_MAX)
-        pf_profile_keep_part(profile, &info->st, &out);
+        pf_datum_put_part(profile, &info->st, &out);
     pf_buf_free(&out);
 }
 
@@ -169,12 +169,13 @@ static struct pf_buf *text_of_field(struct pf_part *part, const struct pf_field 
     }
 }
 
-static bool part_recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
+static bool get_cached_part(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                            struct pf_part *part)
 {
     struct pf_buf stored = {0};
     struct pf_field field;
     struct pf_part kept = {.metrics = {0}};
-    stored.data = pf_profile_recall_part(pf_fs_env(fs), info->driver, path, &info->st, &stored.size);
+    stored.data = pf_datum_get_part(pf_fs_env(fs), info->driver, path, &info->st, &stored.size);
     bool sound = stored.data && pf_fields_are_sound(stored.data, stored.size);
     for (const char *at = NULL; sound && (at = pf_fields_next(&stored, at, &field));) {
         struct pf_buf *text = text_of_field(&kept, &field);
@@ -210,12 +211,12 @@ bool pf_part_is_closed(struct pf_profile *profile)
 }
 
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
-                enum pf_part_extent extent, bool may_recall, struct pf_part *part, struct pf_error *error)
+                enum pf_part_extent extent, bool may_use_cache, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     struct pf_op op = PF_OP;
     *part = (struct pf_part){.metrics = {0}};
-    if (may_recall && part_recall(fs, path, info, part))
+    if (may_use_cache && get_cached_part(fs, path, info, part))
         return 0;
     struct pf_profile *profile = pf_part_open(fs, path, info, error);
     if (!profile)
@@ -242,7 +243,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *
     return result;
 }
 
-void pf_part_learn(struct pf_profile *profile, const struct pf_entry_info *info)
+void pf_part_put(struct pf_profile *profile, const struct pf_entry_info *info)
 {
     struct pf_error error;
     struct pf_part part = {.metrics = {0}};

@@ -25,17 +25,17 @@ struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct
 bool pf_part_is_closed(struct pf_profile *profile);
 
 /*
- * Makes a profile's part within the caller's pass, and caches it. With may_recall, takes the part from the cache if
+ * Makes a profile's part within the caller's pass, and caches it. With may_use_cache, takes the part from the cache if
  * possible; `closed` is then not set, since it is not cached. With PF_PART_METRICS, a new part has only its metrics,
  * which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and nothing to free.
  */
 enum pf_part_extent { PF_PART_METRICS, PF_PART_WHOLE };
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
-                enum pf_part_extent extent, bool may_recall, struct pf_part *part, struct pf_error *error);
+                enum pf_part_extent extent, bool may_use_cache, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
 /* Caches the part of a profile whose model and aggregates (if it has any) are already loaded. */
-void pf_part_learn(struct pf_profile *profile, const struct pf_entry_info *info);
+void pf_part_put(struct pf_profile *profile, const struct pf_entry_info *info);
 
 /* Returns true if an error is transient, and so not caused by the profile: a table over several profiles then fails as a
  * whole. Any other error becomes the message in the profile's row. */

@@ -86,7 +86,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
     struct pf_node_ref to = {.node = ref->node, .superseded = true};
     if (!ref->profile && ref->node.kind != PF_TOP)
         /* read now: the names of the current version will replace the cached ones */
-        ref->profile = pf_version_recall(fs, ref->version);
+        ref->profile = pf_version_old_names(fs, ref->version);
     int result = open_present(fs, ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {
         result = to.profile && ref->profile ? follow(ref->profile, to.profile, &to.node, op) : ESTALE;

@@ -246,7 +246,7 @@ struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *versi
     return profile;
 }
 
-struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version)
+struct pf_profile *pf_version_old_names(struct pf_fs *fs, const struct pf_version *version)
 {
     struct pf_buf inputs = {0};
     pf_lock_take(&fs->lock);
@@ -254,7 +254,7 @@ struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *
     pf_lock_drop(&fs->lock);
     char *path = inputs.failed ? NULL : pf_entry_path(fs, version->entry);
     struct pf_profile *profile =
-        path ? pf_profile_recall_version(&fs->env, version->driver, path, &version->st, &inputs) : NULL;
+        path ? pf_profile_old_names(&fs->env, version->driver, path, &version->st, &inputs) : NULL;
     free(path);
     pf_buf_free(&inputs);
     return profile;

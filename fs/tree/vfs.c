@@ -290,7 +290,7 @@ static int node_size(const struct pf_node_ref *ref, struct pf_node node, bool ma
     if (!ref->profile)
         return ESTALE;
     if (!may_wait)
-        return pf_profile_known_size(ref->profile, node, size) ? 0 : EAGAIN;
+        return pf_profile_size_now(ref->profile, node, size) ? 0 : EAGAIN;
     return pf_op_errno(op, pf_profile_size(ref->profile, node, size, op));
 }
 

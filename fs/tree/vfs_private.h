@@ -273,7 +273,7 @@ struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *v
  * Restores the names of an old, closed version from the cache. Returns a reference to a profile that has only names
  * and cannot be opened, or NULL if the names are not cached.
  */
-struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version);
+struct pf_profile *pf_version_old_names(struct pf_fs *fs, const struct pf_version *version);
 
 /* The access rights of a version, restricted by the inputs that `profile` (may be NULL) has read so far. */
 struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);

@@ -8,7 +8,7 @@
 
 static const struct pf_node top = {PF_TOP, 0}, metrics = {PF_METRICS, 0}, info = {PF_INFO, 0};
 
-static void learn_folder(struct pf_cached *cached, struct pf_node folder, const char *const *names,
+static void cache_folder(struct pf_cached *cached, struct pf_node folder, const char *const *names,
                          uint32_t n)
 {
     struct pf_buf entries = {0};
@@ -22,7 +22,7 @@ static void fill(struct pf_cached *cached)
 {
     pf_cached_init(cached);
     static const char *const names[] = {"time", "calls", "a,b"};
-    learn_folder(cached, metrics, names, 3);
+    cache_folder(cached, metrics, names, 3);
     pf_cached_put_file(cached, info, 5, "text\n");
     pf_cached_put_file(cached, (struct pf_node){PF_METRICS_CSV, 0}, 1000000, NULL);
 }
@@ -66,7 +66,7 @@ static void test_long_folder(void)
     pf_cached_free(&again);
 }
 
-static void test_learning(void)
+static void test_put_and_get(void)
 {
     struct pf_cached cached;
     struct pf_node entry;
@@ -189,7 +189,7 @@ static void test_many_fields(void)
 
 int main(void)
 {
-    test_learning();
+    test_put_and_get();
     test_long_folder();
     test_limits();
     test_packing();

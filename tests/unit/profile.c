@@ -113,7 +113,7 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     char name[256];
     bool right = !size_of(visit->profile, node, &size, &error) &&
                  (pf_is_cheap(pf_profile_model(visit->profile), node) ||
-                  (pf_profile_known_size(visit->profile, node, &known) && known == size));
+                  (pf_profile_size_now(visit->profile, node, &known) && known == size));
     right =
         right && !read_file(visit->env, visit->profile, node, 1 << 20, &once, &error) && once.size == size;
     right = right && !read_file(visit->env, visit->profile, node, 1 + size / 3, &pieces, &error) &&

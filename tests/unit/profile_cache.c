@@ -20,7 +20,7 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
     struct pf_error error = {0};
     uint64_t size = 0;
     if (survey->known_only) {
-        bool known = pf_profile_known_size(visit->profile, node, &size);
+        bool known = pf_profile_size_now(visit->profile, node, &size);
         survey->unknown += !known && !pf_is_cheap(pf_profile_model(visit->profile), node);
         return;
     }
@@ -92,7 +92,7 @@ static bool knows_values(const char *folder, const char *cache)
     struct process process;
     uint64_t size;
     begin(&process, folder, cache);
-    bool known = pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size);
+    bool known = pf_profile_size_now(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size);
     end(&process, false);
     return known;
 }
@@ -132,9 +132,9 @@ static void test_kept(const char *folder, const char *cache)
     ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and it gives the same sizes for every file");
     ok(same_buf(&before.text, &after.text), "and the same text, byte for byte");
     ok(process.env.passes == passes, "without a pass");
-    ok(control.recalled == 1800, "rows are made from the data that the first process has found");
+    ok(control.restored == 1800, "rows are made from the data that the first process has found");
     end(&process, true);
-    control.recalled = 0;
+    control.restored = 0;
     begin(&process, folder, cache);
     end(&process, true);
     ok(knows_values(folder, cache), "a process that reads nothing keeps the cache");
@@ -168,7 +168,7 @@ static void test_damaged_sums(const char *folder, const char *cache)
     control = (struct control){.skips = PF_SEEKS_METRIC};
     begin(&process, folder, cache);
     pf_buf_str(&forged, "no sums");
-    pf_profile_put(process.profile, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
+    pf_datum_put(process.profile, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
     pf_buf_free(&forged);
     process.env.options.cache = 64; /* low enough that any number of contexts counts as many */
     ok(ask_aggregate(process.profile, 0) && !pf_profile_aggregate_now(process.profile, -1),
@@ -191,7 +191,7 @@ static void test_keys(const char *folder, const char *cache)
     process.env.options.metric = "time";
     process.profile = profile_in(&process.env, folder, &error);
     uint64_t size;
-    ok(!pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
+    ok(!pf_profile_size_now(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
        "nor with other options");
     end(&process, true);
     ok(knows_values(folder, cache), "whose results are cached separately");
@@ -227,7 +227,7 @@ static void put_part(struct process *process, uint64_t number)
 {
     struct pf_buf text = {0};
     pf_buf_str(&text, "part");
-    pf_profile_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_PART, number, &text);
+    pf_datum_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_PART, number, &text);
     pf_buf_free(&text);
 }
 
@@ -237,8 +237,8 @@ static bool has_part(const char *folder, const char *cache, uint64_t number)
     struct pf_access access;
     size_t size;
     begin(&process, folder, cache);
-    char *part = pf_profile_get(process.profile, pf_profile_open_key(process.profile), PF_DATUM_PART, number,
-                                &size, &access);
+    char *part = pf_datum_get(process.profile, pf_profile_open_key(process.profile), PF_DATUM_PART, number,
+                              &size, &access);
     free(part);
     end(&process, false);
     return part;

@@ -24,7 +24,7 @@ struct control {
     unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
     bool leans;     /* aggregates of metric 0 need metric 1 too, but not vice versa */
     int changes;    /* number of cursors over events that will fail because their data was superseded */
-    int64_t recalled;
+    int64_t restored;
 };
 static struct control control;
 
@@ -100,17 +100,17 @@ static size_t facts_made_up(const struct pf_model *model, void *blob, size_t roo
     return sizeof fact;
 }
 
-static int recall_made_up(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
+static int restore_made_up(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
 {
     int64_t fact;
     if (size != sizeof fact)
         return pf_fail(error, EINVAL, "not a fact");
     memcpy(&fact, blob, size);
-    fake_of(model)->fact = control.recalled = fact;
+    fake_of(model)->fact = control.restored = fact;
     return 0;
 }
 
-static struct pf_driver_extra made_up_extra = {.facts = facts_made_up, .recall = recall_made_up};
+static struct pf_driver_extra made_up_extra = {.facts = facts_made_up, .restore = restore_made_up};
 
 static struct pf_driver made_up_driver = {.name = "made-up",
                                           .title = "made-up profiles",
@@ -158,7 +158,7 @@ static struct pf_profile *open_profile_of(struct pf_env *env, struct pf_source *
 /* Saves the results of passes in the cache, however short the passes were. */
 __attribute__((unused)) static void save_results(struct pf_profile *profile)
 {
-    pf_profile_remember(profile);
+    pf_datum_put_passes(profile);
     profile->unsaved_ns = 0;
 }
 

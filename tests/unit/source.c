@@ -278,7 +278,7 @@ static struct pf_source *closed_like(const struct pf_folder *top, const char *pa
     for (size_t i = 0; i < pf_source_input_count(other); i++) {
         struct pf_stamp stamp;
         const char *name = pf_source_input_at(other, i, &stamp);
-        must(pf_source_matches(source, name, &stamp) == 1 && !pf_source_know(source, name, &stamp, &error));
+        must(pf_source_matches(source, name, &stamp) == 1 && !pf_source_record(source, name, &stamp, &error));
     }
     return source;
 }
@@ -320,7 +320,7 @@ static void test_closed(void)
 
     struct pf_source *again = pf_source_at(top, "db", true, &error);
     pf_source_input_at(database, 0, &stamp);
-    must(!pf_source_know(again, "a", &stamp, &error));
+    must(!pf_source_record(again, "a", &stamp, &error));
     ok(!check_code(again), "a member that is as it was");
     write_text(place.path, "db/a", "rewritten in place");
     ok(check_code(again) == ESTALE, "so is a member that was written in place, which its folder does not show");
