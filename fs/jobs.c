@@ -39,12 +39,12 @@ static void run_piece(struct pf_pool *pool, struct split *split)
     pf_assert_held(&pool->lock);
     size_t i = split->taken++;
     pf_lock_drop(&pool->lock);
-    struct pf_pass *pass = pf_pass_enter(split->pass);
+    struct pf_pass *pass = pf_pass_begin(split->pass);
     struct pf_job *job = job_now;
     job_now = split->job;
     split->piece(split->arg, i);
     job_now = job;
-    pf_pass_leave(pass);
+    pf_pass_end(pass);
     pf_lock_take(&pool->lock);
     if (++split->finished == split->n)
         pthread_cond_broadcast(&pool->over);
@@ -112,12 +112,12 @@ static struct pf_job *queued_job(const struct pf_pool *pool)
 static int run_work(struct pf_pool *pool, struct pf_job *job)
 {
     pf_lock_drop(&pool->lock);
-    struct pf_pass *pass = pf_pass_enter(&job->pass);
+    struct pf_pass *pass = pf_pass_begin(&job->pass);
     struct pf_job *outer = job_now;
     job_now = job;
     int result = job->work->run(job->owner, job->number, &job->error);
     job_now = outer;
-    pf_pass_leave(pass);
+    pf_pass_end(pass);
     pf_lock_take(&pool->lock);
     return result;
 }

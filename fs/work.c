@@ -50,7 +50,7 @@ static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 }
 
 /* Removes the operation from the waiters of a job that is not over. Called once pf_op_has_given_up returns true. */
-static void leave_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
+static void end_wait(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct pf_op **at = &job->waiters;
     while (*at != op)
@@ -90,7 +90,7 @@ static void wait_for_job(struct pf_pool *pool, struct pf_job *job, struct pf_op 
         else
             pf_lock_wait(&pool->lock, &op->changed);
     if (job->state != PF_JOB_OVER)
-        leave_job(pool, job, op);
+        end_wait(pool, job, op);
 }
 
 /* ---- needing ------------------------------------------------------------------------------------- */

@@ -6,14 +6,14 @@
 
 static _Thread_local struct pf_pass *now;
 
-struct pf_pass *pf_pass_enter(struct pf_pass *pass)
+struct pf_pass *pf_pass_begin(struct pf_pass *pass)
 {
     struct pf_pass *before = now;
     now = pass;
     return before;
 }
 
-void pf_pass_leave(struct pf_pass *before)
+void pf_pass_end(struct pf_pass *before)
 {
     now = before;
 }

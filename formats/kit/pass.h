@@ -20,15 +20,15 @@ struct pf_pass {
 /*
  * The current pass is thread-local. Code that runs a pass, or a part of it on another thread, brackets it:
  *
- *     struct pf_pass *before = pf_pass_enter(&pass);
+ *     struct pf_pass *before = pf_pass_begin(&pass);
  *     ...
- *     pf_pass_leave(before);
+ *     pf_pass_end(before);
  *
- * pf_pass_enter makes `pass` (may be NULL) the calling thread's pass and returns the previous one, which pf_pass_leave
+ * pf_pass_begin makes `pass` (may be NULL) the calling thread's pass and returns the previous one, which pf_pass_end
  * restores.
  */
-struct pf_pass *pf_pass_enter(struct pf_pass *pass);
-void pf_pass_leave(struct pf_pass *before);
+struct pf_pass *pf_pass_begin(struct pf_pass *pass);
+void pf_pass_end(struct pf_pass *before);
 /* The calling thread's pass, or NULL. */
 struct pf_pass *pf_pass_now(void);
 

@@ -265,7 +265,7 @@ static void end_keeper(struct keeper *keeper, struct fuse_session *session)
  * Ends the process while some of its threads hang in system calls. The kernel closes the descriptors only when the last thread has
  * ended, so the descriptors that other processes wait for are closed here.
  */
-static void leave_mount(struct pf_mount *mount)
+static void end_process(struct pf_mount *mount)
 {
     dup2(mount->keeper->dead, fuse_session_fd(mount->session));
     close(mount->keeper->pipe);
@@ -406,7 +406,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
     int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has printed the reason */
     mount->session = session;
-    mount->leave = leave_mount;
+    mount->end_process = end_process;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
             if (start_keeper(mount->keeper, options->mountpoint)) {

@@ -30,7 +30,7 @@ struct pf_mount {
 
     struct fuse_session *session;
     struct keeper *keeper;                 /* mount.c */
-    void (*leave)(struct pf_mount *mount); /* ends the process at once */
+    void (*end_process)(struct pf_mount *mount); /* at once */
     ptrdiff_t
         worker_heap; /* bytes of heap that libfuse allocates per thread that serves requests; 0: negligible */
 

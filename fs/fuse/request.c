@@ -159,7 +159,7 @@ static void abandon(struct pf_mount *mount)
     mount->saved = mount->phase > PF_JOINING || pthread_create(&saver, NULL, save_in_background, mount);
     while (!mount->saved && pf_monotonic_ms() < until)
         wait_ms(mount, TICK_MS);
-    mount->leave(mount);
+    mount->end_process(mount);
 }
 
 static void *watch(void *arg)

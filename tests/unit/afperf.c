@@ -99,9 +99,9 @@ static void test_stopping(void)
         size += (size_t)sprintf(text + size, "RegionStart,1,1,1,a,\n");
     write_profile(p.directory, text, size);
     struct pf_pass pass = {.stop = true};
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     load_profile(&p);
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(p.result < 0 && p.error.code == ECANCELED && !p.model.contexts && !p.model.partitions.items &&
            !pf_rows_count(p.model.warnings),
        "a cancelled pass leaves no trace");

@@ -538,12 +538,12 @@ static void a_pass_that_nobody_waits_for(void)
     struct pf_pass pass = {.stop = true};
     fake_init(&fake, 1);
     must(!pf_tree_finish(fake.model.contexts, &error));
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "a cancelled pass stops");
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "so does a pass that is a part of it");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     fake_free(&fake);
 }
 

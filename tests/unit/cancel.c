@@ -15,14 +15,14 @@
 static struct pf_pass *now;
 static uint64_t checks, cancelled_at; /* cancelled_at == 0: never */
 
-struct pf_pass *pf_pass_enter(struct pf_pass *pass)
+struct pf_pass *pf_pass_begin(struct pf_pass *pass)
 {
     struct pf_pass *before = now;
     now = pass;
     return before;
 }
 
-void pf_pass_leave(struct pf_pass *before)
+void pf_pass_end(struct pf_pass *before)
 {
     now = before;
 }
@@ -124,12 +124,12 @@ static bool load_cancelled(struct sample *sample, struct pf_model *model, int st
 {
     struct pf_pass pass = {0};
     struct pf_error error = {0};
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     checks = 0;
     cancelled_at = k;
     int result = stage == PF_OPENED ? open_sample(sample, model, &error)
                                     : sample->driver->load(model, (enum pf_stage)stage, &error);
-    pf_pass_leave(before);
+    pf_pass_end(before);
     bool reached = k && checks >= k;
     if (reached && !result)
         sample->wrong = "was not cancelled";

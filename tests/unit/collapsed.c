@@ -115,11 +115,11 @@ static void stopping(void)
     file.directory = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file.opened = !profile_open(&file.model, &pf_collapsed_driver, file.directory, "a.folded", &file.options,
                                 &file.error);
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_model_load(&file.model, PF_MODELLED, &file.error) && file.error.code == ECANCELED &&
            !file.model.contexts && !pf_rows_count(file.model.warnings),
        "a cancelled load leaves nothing");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     file.loaded = !pf_build_load(&file.model, PF_MODELLED, &file.error);
     table_is(&file, "values", "all,a>b,samples,5000|", "    and can be repeated");
     file_close(&file);

@@ -452,13 +452,13 @@ static void a_walk_without_reads_can_be_cancelled(void)
         .model = &fixture.model, .table = fixture.model.cells, .only = PF_UNRESTRICTED};
     if (fixture.result || cursor.table->ops->open(&cursor, &fixture.error))
         abort();
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     size_t n = 0;
     for (; got > 0; n++) {
         got = cursor.table->ops->next(&cursor, cells, &fixture.error);
         pass.stop = true;
     }
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(got < 0 && fixture.error.code == ECANCELED && n > 1,
        "a walk through call paths without rows can be cancelled");
     cursor.table->ops->close(&cursor);

@@ -451,11 +451,11 @@ static void check_big(void)
 
     struct pf_pass pass = {0};
     atomic_store(&pass.stop, true);
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_model_load(&study.model, PF_DERIVED, &study.error) < 0 && study.error.code == ECANCELED &&
            !model->contexts && !model->partitions.items && !pf_rows_count(model->warnings),
        "a pass that nobody waits for leaves no trace");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(pf_model_load(&study.model, PF_DERIVED, &study.error) == 0 &&
            pf_rows_count(model->partitions.items) == BIG_POINTS &&
            model->contexts->count == BIG_REGIONS + 1 && pf_rows_count(model->warnings) == 1,

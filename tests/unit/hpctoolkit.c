@@ -225,10 +225,10 @@ static void stopping(void)
     open_database(&db, SAMPLES, "solver-2023");
     bool stopped = true;
     for (enum pf_stage stage = PF_PARTITIONED; stage <= PF_MODELLED; stage++) {
-        struct pf_pass *before = pf_pass_enter(&pass);
+        struct pf_pass *before = pf_pass_begin(&pass);
         stopped =
             stopped && pf_hpctoolkit_driver.load(&db.model, stage, &db.error) && db.error.code == ECANCELED;
-        pf_pass_leave(before);
+        pf_pass_end(before);
         if (pf_hpctoolkit_driver.load(&db.model, stage, &db.error))
             break;
     }

@@ -339,10 +339,10 @@ static void test_stopped(void)
     if (pf_model_begin(&again, &pf_nsight_driver, source, &export->options, &error) ||
         pf_nsight_driver.open(&again, &error))
         abort();
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error) && error.code == ECANCELED,
        "a cancelled pass stops");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(!again.partitions.items && !again.contexts && !pf_nsight_driver.load(&again, PF_PARTITIONED, &error) &&
            again.contexts,
        "and a later pass succeeds");

@@ -24,16 +24,16 @@ static void checking(void)
     struct pf_error error = {0};
     ok(!pf_pass_now() && !pf_pass_check(&error) && !pf_pass_step(1, 2, &error),
        "outside of a pass nothing is cancelled");
-    struct pf_pass *before = pf_pass_enter(&going);
+    struct pf_pass *before = pf_pass_begin(&going);
     ok(!pf_pass_check(&error) && !pf_pass_step(1, 2, &error), "a pass with a waiter continues");
     ok(atomic_load(&going.done) == 1 && atomic_load(&going.total) == 2,
        "a step reports the progress of the thread's pass");
-    struct pf_pass *outer = pf_pass_enter(&stopped);
+    struct pf_pass *outer = pf_pass_begin(&stopped);
     ok(outer == &going && pf_pass_check(&error) && error.code == ECANCELED, "a stopped pass is cancelled");
     ok(pf_pass_step(3, 4, &error) && error.code == ECANCELED, "a step of a stopped pass fails");
-    pf_pass_leave(outer);
+    pf_pass_end(outer);
     ok(!pf_pass_check(&error) && pf_pass_now() == &going, "leaving a pass restores the previous one");
-    pf_pass_leave(before);
+    pf_pass_end(before);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -47,10 +47,10 @@ static void reading_an_input(const char *folder, const char *name)
     struct pf_input *input;
     if (!source || pf_source_open(source, NULL, PF_UNPACK, &input, &error))
         abort();
-    struct pf_pass *before = pf_pass_enter(&stopped);
+    struct pf_pass *before = pf_pass_begin(&stopped);
     ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) < 0 && error.code == ECANCELED,
        "%s: a read is cancelled", name);
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) == 1 && byte == text[TEXT / 2],
        "%s: the next read is not cancelled", name);
     pf_source_free(source);
@@ -81,12 +81,12 @@ static void unpacking(struct packed *packed)
         pf_unpacked_new(NULL, PF_GZIP_PACKED, read_packed, packed, 0, packed->size, UINT64_MAX);
     if (!unpacked || pf_unpacked_read(unpacked, &byte, 1, TEXT / 4, &error) != 1)
         abort();
-    struct pf_pass *before = pf_pass_enter(&stopped);
+    struct pf_pass *before = pf_pass_begin(&stopped);
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) < 0 && error.code == ECANCELED,
        "unpacking is cancelled");
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT / 4, &error) == 1 && byte == text[TEXT / 4],
        "data that is already unpacked can be read");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) == 1 && byte == text[TEXT - 1] &&
            packed->from_start == 1,
        "unpacking resumes where it was cancelled");
@@ -100,13 +100,13 @@ static void sorting(void)
     for (uint64_t i = 0; i < 1000; i++)
         if (!sorter || pf_sorter_add(sorter, &(uint64_t){1000 - i}, &error))
             abort();
-    struct pf_pass *before = pf_pass_enter(&stopped);
+    struct pf_pass *before = pf_pass_begin(&stopped);
     ok(pf_sorter_finish(sorter, &error) && error.code == ECANCELED, "sorting is cancelled");
     int result = 0;
     for (uint64_t i = 0; i < 100000 && !result; i++)
         result = pf_sorter_add(sorter, &i, &error);
     ok(result && error.code == ECANCELED, "so is adding more than fits in memory");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     pf_sorter_free(sorter);
 }
 

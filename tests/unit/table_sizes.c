@@ -260,14 +260,14 @@ static void test_failing(void)
            error.code == EIO,
        "a table that can't be read has no sizes");
     atomic_store(&pass.stop, true);
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
         ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
            "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
     }
-    pf_pass_leave(before);
+    pf_pass_end(before);
     tear_down(&fixture);
 }
 

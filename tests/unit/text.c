@@ -539,7 +539,7 @@ static void test_errors(void)
     pf_text_measure(&text, 600000, &error);
     size_t marks = text.own.count;
     atomic_store(&pass.stop, true);
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_text_measure(&text, UINT64_MAX, &error) && error.code == ECANCELED,
        "a stopped pass is cancelled");
     ok(marks > 0 && text.own.count >= marks, "what was covered stays covered");
@@ -547,7 +547,7 @@ static void test_errors(void)
     atomic_store(&pass.stop, false);
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && text.size == whole.size && story.seen < 80000,
        "and the next pass goes on from there");
-    pf_pass_leave(before);
+    pf_pass_end(before);
     pf_text_close(&text);
     pf_blocks_free(blocks);
     pf_buf_free(&whole);

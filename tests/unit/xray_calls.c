@@ -264,9 +264,9 @@ static void stops(struct log *log)
     static const enum pf_stage passes[] = {PF_PARTITIONED, PF_MODELLED, PF_DERIVED};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         enum pf_stage stage = passes[i];
-        struct pf_pass *before = pf_pass_enter(&stopped);
+        struct pf_pass *before = pf_pass_begin(&stopped);
         int result = pf_xray_driver.load(&opened.model, stage, &opened.error);
-        pf_pass_leave(before);
+        pf_pass_end(before);
         ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
         ok(!pf_rows_count(opened.model.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
         ok(!load(&opened, stage), "and begun anew");

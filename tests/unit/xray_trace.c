@@ -276,7 +276,7 @@ static void looking_for_the_start_can_be_cancelled(struct log *log)
     struct pf_cursor cursor = cursor_of(&opened, "trace", -1);
     cursor.table->ops->open(&cursor, &opened.error);
     int got = cursor.table->ops->next(&cursor, cells, &opened.error);
-    struct pf_pass *before = pf_pass_enter(&pass);
+    struct pf_pass *before = pf_pass_begin(&pass);
     pass.stop = true;
     int stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
     ok(got == 1 && stopped == -1 && opened.error.code == ECANCELED,
@@ -286,7 +286,7 @@ static void looking_for_the_start_can_be_cancelled(struct log *log)
     cursor.table->ops->open(&cursor, &opened.error);
     got = cursor.table->ops->next(&cursor, cells, &opened.error);
     stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
-    pf_pass_leave(before);
+    pf_pass_end(before);
     ok(got == 1 && stopped == -1 && opened.error.code == EAGAIN, "and begun anew");
     cursor.table->ops->close(&cursor);
     close_log(&opened);
