@@ -235,7 +235,7 @@ static int resolve_cache(struct settings *settings, struct pf_fs_options *option
         return -1;
     if (!settings->cache_dir)
         settings->cache_dir = default_cache();
-    settings->db_folder = pf_cache_place(settings->cache_dir);
+    settings->db_folder = pf_cache_location(settings->cache_dir);
     options->cache_folder = settings->db_folder;
     return 0;
 }

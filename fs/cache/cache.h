@@ -100,13 +100,13 @@ void pf_cache_usage(struct pf_cache *cache, uint64_t *sources, uint64_t *bytes);
 /* Returns the number of data that this process has written or tried to write. */
 uint64_t pf_cache_puts(struct pf_cache *cache);
 
-/* ---- place.c ------------------------------------------------------------------------------------ */
+/* ---- location.c --------------------------------------------------------------------------------- */
 
 /*
  * Returns the folder for the database, which the caller frees: a copy of `folder`, or a private folder in /var/tmp if `folder` is on a
  * network file system, where locks are unreliable. Returns NULL if `folder` is NULL or no folder is usable.
  */
-char *pf_cache_place(const char *folder);
+char *pf_cache_location(const char *folder);
 /* Creates a folder if it is missing. Returns true if it belongs to this user and other users have no access. */
 bool pf_cache_is_private(const char *path);
 /* Creates a folder and its missing parents, with mode 0700. Errors are ignored. */

@@ -260,13 +260,13 @@ static void test_place(const char *folder)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/not/there/yet", folder);
-    char *place = pf_cache_place(path), *none = pf_cache_place(NULL);
-    ok(place && !strcmp(place, path), "on a local disk the database is in the cache's folder");
+    char *location = pf_cache_location(path), *none = pf_cache_location(NULL);
+    ok(location && !strcmp(location, path), "on a local disk the database is in the cache's folder");
     ok(!none, "an unusable folder has no database");
-    free(place);
-    place = pf_cache_place("/proc/self"); /* a local but read-only file system */
-    ok(place != NULL, "the folder need not be writable");
-    free(place);
+    free(location);
+    location = pf_cache_location("/proc/self"); /* a local but read-only file system */
+    ok(location != NULL, "the folder need not be writable");
+    free(location);
 }
 
 /* Overwrites the file while no connection has it open, then uses the cache. */

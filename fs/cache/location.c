@@ -59,7 +59,7 @@ bool pf_cache_is_private(const char *path)
            st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-char *pf_cache_place(const char *folder)
+char *pf_cache_location(const char *folder)
 {
     char *local = NULL;
     if (!folder)
