@@ -250,9 +250,9 @@ static void *ticking_thread(void *arg)
     pf_lock_take(&pool->lock);
     while (!pool->closing) {
         if (!pool->jobs) {
-            pool->rests = true;
+            pool->ticker_waits = true;
             pf_lock_wait(&pool->lock, &pool->tick);
-            pool->rests = false;
+            pool->ticker_waits = false;
             until = pf_monotonic_after(pool->tick_ms);
         } else if (pf_lock_wait_until(&pool->lock, &pool->tick, &until) == ETIMEDOUT) {
             find_stalled(pool);
@@ -312,7 +312,7 @@ int pf_job_list(struct pf_pool *pool, struct pf_job *job, bool run_here)
     if (all_are_stalled(pool))
         start_extra_thread(pool);
     pthread_cond_signal(&pool->work);
-    if (pool->rests)
+    if (pool->ticker_waits)
         pthread_cond_signal(&pool->tick);
     return 0;
 }

@@ -54,7 +54,7 @@ struct pf_pool {
     unsigned extra; /* running extra threads, for jobs that would otherwise wait for stalled ones */
     unsigned tick_ms; /* interval of pf_pool_tick; tests set it before the first job */
     bool ticks;       /* the ticking thread is started */
-    bool rests;       /* the ticking thread waits for a job */
+    bool ticker_waits; /* the ticking thread waits for a job */
     pthread_t ticker;
     pthread_t thread[];
 };

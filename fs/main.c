@@ -137,15 +137,15 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
         fprintf(stderr, "profilefs: %s: unknown option; see profilefs --help\n", arg);
         return -1;
     }
-    char **place = !settings->source       ? &settings->source
-                   : !settings->mountpoint ? &settings->mountpoint
-                                           : NULL;
-    if (!place) {
+    char **operand = !settings->source       ? &settings->source
+                     : !settings->mountpoint ? &settings->mountpoint
+                                             : NULL;
+    if (!operand) {
         fprintf(stderr, "profilefs: %s: too many arguments\n", arg);
         return -1;
     }
-    *place = strdup(arg);
-    return *place ? 0 : -1;
+    *operand = strdup(arg);
+    return *operand ? 0 : -1;
 }
 
 static const char exit_statuses[] = "  0  success\n"

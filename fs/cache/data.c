@@ -49,12 +49,12 @@ uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The checksum of a part. It covers the part's place too, so that a row under a wrong key is detected. */
+/* The checksum of a part. It covers the part's key too, so that a row under a wrong key is detected. */
 static uint64_t sum_of(uint64_t source, enum pf_datum type, uint64_t number, int part, const void *bytes,
                        size_t size)
 {
-    const uint64_t place[] = {source, type, number, (uint64_t)part};
-    return pf_digest(pf_digest(0, place, sizeof place), bytes, size);
+    const uint64_t key[] = {source, type, number, (uint64_t)part};
+    return pf_digest(pf_digest(0, key, sizeof key), bytes, size);
 }
 
 static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum type, uint64_t number)
@@ -297,11 +297,11 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
             merged.size = fields.size;
         }
     }
-    bool kept =
+    bool written =
         cache->connection && cut(cache, value) && put_part(cache, &merged, WHOLE, merged.bytes, merged.size);
     pf_buf_free(&fields);
     free(stored);
-    return kept;
+    return written;
 }
 
 void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
@@ -327,13 +327,14 @@ static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *
                            const struct pf_cache_head *head, int part, const void *bytes, size_t size)
 {
     pf_db_take(cache);
-    bool kept = pf_db_open(cache, true) && pf_db_begin(cache);
-    if (kept) {
-        kept = stored_head(cache, value->source, head) == COVERS && put_part(cache, value, part, bytes, size);
-        pf_db_end(cache, kept);
+    bool written = pf_db_open(cache, true) && pf_db_begin(cache);
+    if (written) {
+        written =
+            stored_head(cache, value->source, head) == COVERS && put_part(cache, value, part, bytes, size);
+        pf_db_end(cache, written);
     }
     pf_lock_drop(&cache->lock);
-    return kept;
+    return written;
 }
 
 static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
@@ -342,20 +343,20 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
     const struct datum_total total = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_db_take(cache);
-    bool kept = open_for_writing(cache) && pf_db_begin(cache);
-    if (kept) {
+    bool written = open_for_writing(cache) && pf_db_begin(cache);
+    if (written) {
         forget(cache, value->source, value->type, value->number);
-        kept = cache->connection && set_head(cache, value->source, head);
-        pf_db_end(cache, kept);
+        written = cache->connection && set_head(cache, value->source, head);
+        pf_db_end(cache, written);
         cache->puts++;
     }
     pf_lock_drop(&cache->lock);
     int part = 1;
-    for (size_t at = 0; kept && at < value->size; at += PART_MAX, part++) {
+    for (size_t at = 0; written && at < value->size; at += PART_MAX, part++) {
         size_t size = value->size - at < PART_MAX ? value->size - at : PART_MAX;
-        kept = put_large_part(cache, value, head, part, bytes + at, size);
+        written = put_large_part(cache, value, head, part, bytes + at, size);
     }
-    if (kept)
+    if (written)
         put_large_part(cache, value, head, TOTAL, &total, sizeof total);
 }
 

@@ -17,7 +17,7 @@ enum {
     APPLICATION = 0x70664b34, /* "pfK4", the application_id; another number: foreign or another version */
     APPLICATION_AT = 68,      /* its offset in a database file */
     LOCK_MS = 20,             /* the time a statement waits for a lock */
-    REST_SECONDS = 30,        /* back-off after a failure */
+    RETRY_SECONDS = 30,       /* back-off after a failure */
     DAY = 86400,
 };
 
@@ -245,7 +245,7 @@ void pf_db_failed(struct pf_cache *cache, int result)
         result == SQLITE_SCHEMA)
         remove_database(cache);
     else
-        cache->rest = pf_monotonic_seconds() + REST_SECONDS;
+        cache->retry_at = pf_monotonic_seconds() + RETRY_SECONDS;
 }
 
 bool pf_db_open(struct pf_cache *cache, bool make)
@@ -254,7 +254,7 @@ bool pf_db_open(struct pf_cache *cache, bool make)
     pf_assert_held(&cache->lock);
     if (cache->connection)
         return true;
-    if (pf_monotonic_seconds() < cache->rest)
+    if (pf_monotonic_seconds() < cache->retry_at)
         return false;
     char *path = path_of(cache, "");
     bool there = path && !lstat(path, &st);
@@ -262,14 +262,14 @@ bool pf_db_open(struct pf_cache *cache, bool make)
     if (!there && !make)
         return false;
     if (there && !S_ISREG(st.st_mode)) {
-        cache->rest = UINT64_MAX;
+        cache->retry_at = UINT64_MAX;
         return false;
     }
     if (make)
         pf_cache_make_folder(cache->folder);
     int result = try_open(cache, make);
     if (result == SQLITE_BUSY)
-        cache->rest = pf_monotonic_seconds() + 1;
+        cache->retry_at = pf_monotonic_seconds() + 1;
     else if (result != SQLITE_OK)
         pf_db_failed(cache, result);
     return result == SQLITE_OK;

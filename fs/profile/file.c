@@ -31,7 +31,7 @@ static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
  * files of the table at once. A file whose rows can be located directly does not wait for that pass: reading one thread of
  * a thousand reads the data of that thread only.
  */
-static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
+static bool has_own_walk(struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
     if (table < 0)
@@ -81,7 +81,7 @@ static int size_text(struct pf_file_text *text, struct pf_op *op)
     return result;
 }
 
-static int size_alone(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
+static int size_by_own_walk(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
     struct pf_file_text *text = pf_file_text_of(profile, node);
     if (!text)
@@ -108,8 +108,8 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
         return 0;
     int result = pf_profile_open(profile, op);
     if (!result)
-        result = is_measured_alone(profile, node) ? size_alone(profile, node, size, op)
-                                                  : size_from_table(profile, node, size, op);
+        result = has_own_walk(profile, node) ? size_by_own_walk(profile, node, size, op)
+                                             : size_from_table(profile, node, size, op);
     if (!result)
         pf_profile_put_file(profile, node, *size, NULL);
     return result;
@@ -165,9 +165,9 @@ static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf
     struct pf_table_sizes *sizes = NULL;
     if (pf_profile_open(profile, op))
         return -1;
-    bool alone = is_measured_alone(profile, node);
+    bool own_walk = has_own_walk(profile, node);
     int result = prepare(profile, node, op);
-    if (result == 0 && !alone)
+    if (result == 0 && !own_walk)
         result = pf_profile_table_sizes(profile, (size_t)pf_table_of(node.kind), &sizes, op);
     if (result)
         return result;

@@ -477,13 +477,13 @@ void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cel
                       struct pf_buf *scratch)
 {
     const struct pf_model *model = pf_profile_model(profile);
-    size_t told = pf_rows_count(model->warnings);
-    if (i < told) {
+    size_t reported = pf_rows_count(model->warnings);
+    if (i < reported) {
         memcpy(cells, pf_rows_at(model->warnings, (size_t)i), PF_WARNING_COLUMNS * sizeof *cells);
         return;
     }
     scratch->size = 0;
-    pf_buf_str(scratch, model->metrics[metric_beyond(profile, i - told)].name);
+    pf_buf_str(scratch, model->metrics[metric_beyond(profile, i - reported)].name);
     pf_buf_str(scratch, pf_extra_of(model)->edges
                             ? ": some shares exceed 100 % because of mutual recursion"
                             : ": some shares exceed 100 %: values are negative, have wrapped around or "

@@ -170,26 +170,26 @@ static void suffix(struct pf_dirnames *names, uint32_t item)
     names->suffixed[item / 8] |= (unsigned char)(1u << item % 8);
 }
 
-struct place {
+struct named {
     const char *name;
     size_t size;
     uint32_t group;
 };
 
-static bool stands_at(const void *of, uint32_t item, const void *key)
+static bool is_named(const void *of, uint32_t item, const void *key)
 {
-    const struct place *place = key;
+    const struct named *named = key;
     char other[PF_NAME_MAX + 1];
-    return group_of(of, item) == place->group && name_of(of, item, false, other) == place->size &&
-           !memcmp(place->name, other, place->size);
+    return group_of(of, item) == named->group && name_of(of, item, false, other) == named->size &&
+           !memcmp(named->name, other, named->size);
 }
 
 static int add_item(struct pf_dirnames *names, uint32_t item, struct pf_error *error)
 {
     char name[PF_NAME_MAX + 1];
-    struct place place = {name, name_of(names, item, false, name), group_of(names, item)};
-    uint64_t hash = pf_siphash(place.group, name, place.size);
-    int64_t first = pf_hash_find(&names->table, hash, stands_at, names, &place);
+    struct named named = {name, name_of(names, item, false, name), group_of(names, item)};
+    uint64_t hash = pf_siphash(named.group, name, named.size);
+    int64_t first = pf_hash_find(&names->table, hash, is_named, names, &named);
     if (first != PF_NOT_THERE) {
         suffix(names, item);
         suffix(names, (uint32_t)first);
@@ -280,8 +280,8 @@ uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const 
     if (pf_name_id(name, size, &id)) {
         item = item_of_id(names, id);
     } else {
-        struct place place = {name, size, group};
-        int64_t first = pf_hash_find(&names->table, pf_siphash(group, name, size), stands_at, names, &place);
+        struct named named = {name, size, group};
+        int64_t first = pf_hash_find(&names->table, pf_siphash(group, name, size), is_named, names, &named);
         item = first == PF_NOT_THERE ? PF_NO_ITEM : (uint32_t)first;
     }
     bool found = item != PF_NO_ITEM && group_of(names, item) == group &&

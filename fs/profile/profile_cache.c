@@ -34,9 +34,9 @@ static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *chec
     checkpoints->blobs = pf_unpack_array(in, checkpoints->used, 1);
     checkpoints->blobs_room = checkpoints->used;
     for (size_t i = 0; i < checkpoints->count && !in->failed; i++) {
-        const struct pf_checkpoint *mark = &checkpoints->items[i];
-        in->failed |= mark->blob > checkpoints->used || mark->size > checkpoints->used - mark->blob ||
-                      (i && mark->full < checkpoints->items[i - 1].full);
+        const struct pf_checkpoint *at = &checkpoints->items[i];
+        in->failed |= at->blob > checkpoints->used || at->size > checkpoints->used - at->blob ||
+                      (i && at->full < checkpoints->items[i - 1].full);
     }
     return !in->failed;
 }
@@ -100,8 +100,8 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
     pf_fields_end(out, begun);
 }
 
-/* True if the node is valid and may be measured alone, as all files except whole tables. */
-static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
+/* True if the node is valid and may be measured by a walk of its own: all files except whole tables. */
+static bool may_have_own_walk(const struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
     if (table < 0)
@@ -113,16 +113,16 @@ static bool unpack_text(struct pf_profile *profile, uint64_t key, struct pf_unpa
 {
     struct pf_checkpoints checkpoints = {0};
     struct pf_node node = {(unsigned)(key >> 32), (uint32_t)key};
-    uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
-    bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
+    uint64_t size = pf_unpack_u64(in), measured = pf_unpack_u64(in);
+    bool sound = unpack_checkpoints(in, &checkpoints) && measured <= size && may_have_own_walk(profile, node);
     /* If only a part is measured, it must end at the last checkpoint: else a reader waits for one that no pass sets. */
-    if (sound && covered != size)
-        sound = covered == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
+    if (sound && measured != size)
+        sound = measured == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {
         pf_checkpoints_free(&checkpoints);
         return false;
     }
-    return pf_file_text_restore(profile, node, size, covered, &checkpoints);
+    return pf_file_text_restore(profile, node, size, measured, &checkpoints);
 }
 
 /* ---- the datum of pass results, and sums -------------------------------------------------------- */

@@ -164,7 +164,7 @@ struct pf_file_text {
     struct pf_profile *profile; /* a reference, while `owner` has references */
     struct pf_node node;
     _Atomic uint64_t until; /* end of the range to be measured */
-    bool keep;
+    bool outlives_handles;  /* its checkpoints were expensive */
 };
 
 /* The text of a node, created if necessary, with a reference. NULL: out of memory. */

@@ -39,7 +39,7 @@ static bool by_partition(const struct measuring *all)
     return all->table->flags & PF_BY_PARTITION && all->sizes->partitions > 0;
 }
 
-static int keep_start(struct sizes_piece *piece, const struct pf_measure *measure, struct pf_error *error)
+static int save_start(struct sizes_piece *piece, const struct pf_measure *measure, struct pf_error *error)
 {
     piece->start_size = pf_measure_save(measure, NULL, 0);
     piece->start = malloc(piece->start_size + 1);
@@ -146,7 +146,7 @@ static void measure_piece(void *arg, size_t i)
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
     piece->part = all->header.full - all->header.partition;
     struct pf_measure *measure = pf_measure_new(all->model, all->table, partition, &error);
-    if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
+    if (!measure || save_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
         note_piece_failure(all, &error);
     pf_measure_free(measure);
 }

@@ -45,10 +45,10 @@ static void *size_value(uint64_t size)
 }
 
 /*
- * True if the text is kept after its last handle closes, because its checkpoints were expensive. Of a text too short
- * for checkpoints, only the size is stored; of a cheap text, nothing. Called with profile->lock held.
+ * Stores the size of a text that is too short for checkpoints; of a cheap text, stores nothing. True if the text must
+ * outlive its handles, because its checkpoints were expensive. Called with profile->lock held.
  */
-static bool keep_size(struct pf_profile *profile, struct pf_file_text *text)
+static bool put_short_size(struct pf_profile *profile, struct pf_file_text *text)
 {
     pf_assert_held(&profile->lock);
     uint64_t size;
@@ -94,14 +94,14 @@ void pf_file_text_release(struct pf_file_text *text)
 {
     struct pf_profile *profile = text->profile;
     pf_lock_take(&profile->lock);
-    bool closed = atomic_fetch_sub(&text->owner.references, 1) == 1, last = closed && !text->keep;
+    bool closed = atomic_fetch_sub(&text->owner.references, 1) == 1, last = closed && !text->outlives_handles;
     if (last)
         pf_map_remove(&profile->texts, pf_node_key(text->node));
     pf_lock_drop(&profile->lock);
     if (last)
         text_free(text);
     else if (closed)
-        pf_text_rest(&text->text); /* thousands of texts may be kept; free their walks */
+        pf_text_close_idle(&text->text); /* there may be thousands of such texts: free their walks */
     if (closed)
         pf_profile_release(profile);
 }
@@ -124,7 +124,7 @@ void pf_file_texts_each(struct pf_profile *profile,
         if (!text)
             continue;
         pf_lock_take(&text->text.lock);
-        if (text->keep && text->text.sized && !text->text.shared)
+        if (text->outlives_handles && text->text.sized && !text->text.shared)
             each(arg, text->node, &text->text);
         pf_lock_drop(&text->text.lock);
     }
@@ -143,9 +143,9 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
     if (!checkpoints->count && size == measured) {
         pf_checkpoints_free(checkpoints); /* arrays of length 0 are allocated, too */
         pf_lock_take(&profile->lock);
-        bool kept = pf_map_put(&profile->sizes, pf_node_key(node), size_value(size));
+        bool done = pf_map_put(&profile->sizes, pf_node_key(node), size_value(size));
         pf_lock_drop(&profile->lock);
-        return kept;
+        return done;
     }
     struct pf_file_text *text = pf_file_text_of(profile, node);
     if (!text || text->text.sized) {
@@ -158,7 +158,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
     text->text.size = size;
     text->text.measured = measured;
     text->text.sized = true;
-    text->keep = true;
+    text->outlives_handles = true;
     pf_file_text_release(text);
     return true;
 }
@@ -210,7 +210,7 @@ static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error 
     if (pf_text_measure(&text->text, atomic_load(&text->until), error))
         return -1;
     pf_lock_take(&profile->lock);
-    text->keep = keep_size(profile, text);
+    text->outlives_handles = put_short_size(profile, text);
     pf_lock_drop(&profile->lock);
     if (!pf_profile_intact(profile))
         return pf_fail(error, ESTALE, "the file has changed");

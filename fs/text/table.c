@@ -283,8 +283,8 @@ struct table_lines {
     struct table_walk walk;
     bool started; /* past the header */
     bool ended;   /* the cursor is at its end and must not be advanced again */
-    size_t n_kept;
-    unsigned kept[]; /* the columns that are printed */
+    size_t n_printed;
+    unsigned printed[]; /* the columns that are printed */
 };
 
 static bool dropped(const struct pf_table_slice *slice, enum pf_role role)
@@ -309,10 +309,10 @@ static bool dropped(const struct pf_table_slice *slice, enum pf_role role)
 
 static void add_header(struct table_lines *view, struct pf_buf *out)
 {
-    for (size_t k = 0; k < view->n_kept; k++) {
-        struct pf_cell name = pf_string(view->walk.cursor.table->columns[view->kept[k]].name);
+    for (size_t k = 0; k < view->n_printed; k++) {
+        struct pf_cell name = pf_string(view->walk.cursor.table->columns[view->printed[k]].name);
         pf_csv_cell(out, &name);
-        pf_buf_char(out, k + 1 < view->n_kept ? ',' : '\n');
+        pf_buf_char(out, k + 1 < view->n_printed ? ',' : '\n');
     }
     view->started = true;
 }
@@ -335,7 +335,7 @@ static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_erro
             return -1;
         view->ended = !more;
         if (more)
-            pf_row_add(out, view->walk.cells, view->kept, view->n_kept);
+            pf_row_add(out, view->walk.cells, view->printed, view->n_printed);
         rows += more;
     }
     return rows > 0;
@@ -354,7 +354,7 @@ static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error 
     }
     int more = walk_next(&view->walk, error);
     if (more > 0)
-        *size += pf_row_measure(view->walk.cells, view->kept, view->n_kept);
+        *size += pf_row_measure(view->walk.cells, view->printed, view->n_printed);
     return more;
 }
 
@@ -392,7 +392,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_sl
                                 struct pf_error *error)
 {
     const struct pf_table *table = slice->table;
-    struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->kept);
+    struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->printed);
     if (!view) {
         pf_fail_memory(error);
         return NULL;
@@ -400,7 +400,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_sl
     view->lines.ops = &table_lines_ops;
     for (unsigned c = 0; c < table->n_columns; c++)
         if (!dropped(slice, table->columns[c].role))
-            view->kept[view->n_kept++] = c;
+            view->printed[view->n_printed++] = c;
     if (walk_open(&view->walk, model, table, slice->only, error)) {
         free(view);
         return NULL;

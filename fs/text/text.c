@@ -13,7 +13,7 @@ enum { LONG_INTERVAL = 1 << 20, LONG_PIECE = 256 * 1024 };
 struct pf_reader {
     struct pf_lines *lines;
     uint64_t offset;    /* offset in the text of the next byte */
-    struct pf_buf rest; /* tail of the last record; its bytes from `taken` on come next */
+    struct pf_buf tail; /* tail of the last record; its bytes from `taken` on come next */
     size_t taken;
 };
 
@@ -23,7 +23,7 @@ static void reader_free(struct pf_reader *reader)
         return;
     if (reader->lines)
         reader->lines->ops->close(reader->lines);
-    pf_buf_free(&reader->rest);
+    pf_buf_free(&reader->tail);
     free(reader);
 }
 
@@ -267,7 +267,7 @@ static void give_idle(struct pf_text *text, struct pf_reader *reader)
     reader_free(old);
 }
 
-void pf_text_rest(struct pf_text *text)
+void pf_text_close_idle(struct pf_text *text)
 {
     give_idle(text, NULL);
 }
@@ -281,15 +281,15 @@ static int next_record(struct pf_reader *reader, struct pf_buf *out, struct pf_e
     return out->failed ? pf_fail_memory(error) : more ? 0 : pf_fail(error, ESTALE, "the text ends before its end");
 }
 
-static size_t take_rest(struct pf_reader *reader, uint64_t n, struct pf_buf *out)
+static size_t take_tail(struct pf_reader *reader, uint64_t n, struct pf_buf *out)
 {
-    size_t left = reader->rest.size - reader->taken, got = left < n ? left : (size_t)n;
-    if (out && got) /* rest.data may be NULL if the rest is empty */
-        pf_buf_add(out, reader->rest.data + reader->taken, got);
+    size_t left = reader->tail.size - reader->taken, got = left < n ? left : (size_t)n;
+    if (out && got) /* tail.data may be NULL if the tail is empty */
+        pf_buf_add(out, reader->tail.data + reader->taken, got);
     reader->taken += got;
     reader->offset += got;
     if (got == left)
-        reader->rest.size = reader->taken = 0;
+        reader->tail.size = reader->taken = 0;
     return got;
 }
 
@@ -297,22 +297,22 @@ static size_t take_rest(struct pf_reader *reader, uint64_t n, struct pf_buf *out
 static int reader_get(struct pf_reader *reader, size_t n, struct pf_buf *out, struct pf_error *error)
 {
     size_t until = out->size + n;
-    take_rest(reader, n, out);
+    take_tail(reader, n, out);
     size_t before = out->size;
     while (out->size < until)
         if (next_record(reader, out, error))
             return -1;
-    pf_buf_add(&reader->rest, out->data + until, out->size - until);
+    pf_buf_add(&reader->tail, out->data + until, out->size - until);
     out->size = until;
     reader->offset += until - before;
-    return reader->rest.failed ? pf_fail_memory(error) : 0;
+    return reader->tail.failed ? pf_fail_memory(error) : 0;
 }
 
 /* Skips the next n bytes. */
 static int reader_skip(struct pf_reader *reader, uint64_t n, struct pf_error *error)
 {
-    while ((n -= take_rest(reader, n, NULL)))
-        if (next_record(reader, &reader->rest, error))
+    while ((n -= take_tail(reader, n, NULL)))
+        if (next_record(reader, &reader->tail, error))
             return -1;
     return 0;
 }

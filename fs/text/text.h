@@ -74,6 +74,6 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
 int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_error *error);
 
 /* Closes the idle walk, to free its memory while no handle of the text is open. */
-void pf_text_rest(struct pf_text *text);
+void pf_text_close_idle(struct pf_text *text);
 
 #endif

@@ -350,7 +350,7 @@ static void test_resting(void)
     bool right =
         !pf_text_measure(&text, UINT64_MAX, &error) && range_is_right(&text, blocks, &whole, 0, 1000);
     ok(right && story.walks == 1, "a text that is read keeps a walk where the reading stands");
-    pf_text_rest(&text);
+    pf_text_close_idle(&text);
     ok(story.walks == 0, "one that nobody has open keeps none");
     ok(range_is_right(&text, blocks, &whole, 1000, whole.size), "and is read on all the same");
     pf_text_close(&text);
