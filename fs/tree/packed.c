@@ -15,9 +15,8 @@
  * them again if they have been evicted meanwhile.
  */
 enum {
-    NEAR = 4 << 20,       /* maximum number of bytes unpacked without a pass */
-    LOOK = PF_HEAD_MAX,   /* number of bytes that probing reads */
-    LARGE_FILE = 1 << 20, /* compressed files of at least this size are opened in a pass */
+    NEAR = 4 << 20,     /* maximum number of bytes unpacked without a pass */
+    LOOK = PF_HEAD_MAX, /* number of bytes that probing reads */
 };
 
 /* Slow work to be done by a job. Operations that need the same work share one preparation. */
@@ -30,7 +29,7 @@ struct pf_preparation {
     char *path;         /* path of a folder; NULL: none */
     char *name;         /* name of a file to prepare in the folder; NULL: all files, if `all` */
     bool all;
-    struct pf_version *version;   /* to be opened; held; NULL: none */
+    bool whole; /* the named file is unpacked to its end, since a profile is opened from it */
     struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
     uint64_t end;
 };
@@ -55,11 +54,11 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
     struct pf_opened file;
     struct pf_entry_info info = {0};
     int failed = 0;
-    if (!what->version && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
+    if (!what->whole && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
         return 0;
     if (pf_folder_file(folder, name, &file))
         return 0; /* the operation gets the error itself */
-    uint64_t size = (uint64_t)file.st.st_size, wanted = what->version || size < LOOK ? size : LOOK;
+    uint64_t size = (uint64_t)file.st.st_size, wanted = what->whole || size < LOOK ? size : LOOK;
     if (file.unpacked && wanted)
         failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, error);
     pf_opened_close(&file);
@@ -107,8 +106,6 @@ static int run_preparation(struct pf_owner *owner, uint64_t number, struct pf_er
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))
         return -1;
-    struct pf_op op = PF_OP;
-    pf_profile_release(what->version ? pf_version_profile(what->fs, what->version, &op) : NULL);
     return 0;
 }
 
@@ -136,8 +133,6 @@ static void release_preparation(struct pf_owner *owner)
     if (!last)
         return;
     pf_owner_end(owner);
-    if (what->version)
-        pf_version_release(what->version);
     free_preparation(what);
 }
 
@@ -147,10 +142,7 @@ static const char *preparation_title(const struct pf_owner *owner)
 }
 
 static const struct pf_owner_type preparation_type = {release_preparation, preparation_title};
-/*
- * A preparation never waits for another one: its job builds the indexes on the way, and opening a profile needs no
- * further preparation.
- */
+/* A preparation never waits for another one: its job builds the indexes on the way. */
 static const struct pf_work preparation_work = {NULL, PF_WORK_PREPARE, NULL, run_preparation};
 
 /* ---- requests ----------------------------------------------------------------------------------- */
@@ -172,8 +164,6 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
         pf_owner_init(&what->owner, &preparation_type, fs->env.pool);
         what->next = fs->preparing;
         fs->preparing = what;
-        if (what->version)
-            pf_version_hold(fs, what->version);
     }
     pf_lock_drop(&fs->lock);
     if (same)
@@ -208,7 +198,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
     what->fs = fs;
     what->path = path;
     what->name = wanted->name ? strdup(wanted->name) : NULL;
-    what->key = pf_digest(wanted->all + 2 * (wanted->version != NULL), path, strlen(path));
+    what->key = pf_digest(wanted->all + 2 * wanted->whole, path, strlen(path));
     if (wanted->name)
         what->key = pf_digest(what->key, wanted->name, strlen(wanted->name));
     if (wanted->name && !what->name) {
@@ -285,11 +275,11 @@ int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_o
 {
     char unknown[256];
     struct pf_entry *entry = version->entry, *folder = entry->parent;
-    struct pf_preparation wanted = {.name = entry->name, .version = version};
+    struct pf_preparation wanted = {.name = entry->name, .whole = true};
     if (!folder || version->driver->directories)
         return 0;
-    bool far = entry->name[pf_packing_stem(entry->name)] && version->st.st_size >= LARGE_FILE;
-    if (entry_lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
+    bool far = false;
+    if (entry_lies_in_archive(fs, folder, unknown) && !*unknown) {
         struct pf_folder *open = pf_entry_folder(fs, folder, true);
         far = open && is_far(fs, open, entry->name, UINT64_MAX);
         pf_folder_free(open);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/input/packing.h"
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 
@@ -227,11 +228,16 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     return 0;
 }
 
-/* Opening runs on the operation's thread, since packed.c has already unpacked slow sources. */
+/* Compressed files of at least this size are opened on the pool: a driver may unpack the whole file. */
+enum { LARGE_FILE = 1 << 20 };
+
+/* Opening runs on the operation's thread: members of archives are unpacked by now (pf_prepare_profile). */
 static bool opens_here(struct pf_owner *owner, uint64_t number)
 {
-    (void)owner, (void)number;
-    return true;
+    const struct pf_version *version = (const struct pf_version *)owner;
+    const char *name = version_name(owner);
+    (void)number;
+    return version->st.st_size < LARGE_FILE || !name[pf_packing_stem(name)];
 }
 
 static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
