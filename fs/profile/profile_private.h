@@ -186,34 +186,4 @@ void pf_file_texts_each(struct pf_profile *profile,
 bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,
                           struct pf_checkpoints *checkpoints);
 
-/* ---- views.c, for nodes.c ------------------------------------------------------------------------ */
-
-/* An entry of a folder that is not an item: a view, a folder of views, or a driver's table. */
-struct pf_own {
-    unsigned kind;
-    const char *stem, *extension; /* its name */
-};
-/* Iterates over the struct pf_own entries of a folder. *at is the cursor, initially 0. False at the end. */
-bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, struct pf_own *own);
-/* Writes the entry's name into name[PF_NAME_MAX + 1]. */
-void pf_put_own_name(const struct pf_own *own, char *name);
-/* The kind of the entry with this name; false if the folder has no such entry. */
-bool pf_find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind);
-
-/* A kind of folder with one entry per item of a named set. */
-struct pf_named_folder {
-    unsigned folder, item; /* kinds */
-    enum pf_named named;
-};
-/*
- * pf_named_folder looks up by the kind of the folder, pf_folder_of_items by the kind of its items. NULL if there is no
- * such folder.
- */
-const struct pf_named_folder *pf_named_folder(unsigned folder);
-const struct pf_named_folder *pf_folder_of_items(unsigned item);
-/* The number of items of a kind in the profile; 1 if the kind has no items. */
-uint64_t pf_count_of(const struct pf_model *model, unsigned kind);
-/* The folder that holds a node. */
-struct pf_node pf_folder_of(const struct pf_model *model, struct pf_node node);
-
 #endif

@@ -12,6 +12,8 @@
 #include "fs/sums/export.h"
 #include "fs/text/table.h"
 
+/* The tree inside a profile: the views (generated files and folders), the entries of a folder, the folder of a node. */
+
 /* ---- the table of views ------------------------------------------------------------------------- */
 
 /* The condition for a view to exist in a profile. */
@@ -21,7 +23,7 @@ enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE,
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */
-    TOLD,               /* metrics, and all of their info.txt */
+    DETAILED,           /* metrics, and all of their info.txt */
     KEYED,              /* keys */
     ROWS_OF_KEYS,
     ROWS_OF_TIMELINE,
@@ -44,7 +46,7 @@ static const struct view {
     {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, CHECKED},
     {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS},
     {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED},
-    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, TOLD},
+    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, DETAILED},
     {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED},
 #define METRIC_VIEW(view, name, extension)                                                                   \
     {                                                                                                        \
@@ -174,13 +176,20 @@ static size_t table_count(const struct pf_model *model)
     return model->n_tables < PF_TABLES_MAX ? model->n_tables : PF_TABLES_MAX;
 }
 
-bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, struct pf_own *own)
+/* An entry of a folder that is not an item: a view, a folder of views, or a driver's table. */
+struct own_entry {
+    unsigned kind;
+    const char *stem, *extension; /* its name */
+};
+
+/* Iterates over the entries of a folder that are not items. *at is the cursor, initially 0. False at the end. */
+static bool next_own(const struct pf_model *model, unsigned folder, size_t *at, struct own_entry *own)
 {
     for (; *at < VIEWS; ++*at) {
         const struct view *view = &views[*at];
         if (view->folder != folder || !has(model, view->needs))
             continue;
-        *own = (struct pf_own){view->kind, stem_of(model, view), view->extension};
+        *own = (struct own_entry){view->kind, stem_of(model, view), view->extension};
         ++*at;
         return true;
     }
@@ -188,22 +197,22 @@ bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, stru
         size_t t = *at - VIEWS;
         if (!table_stands_in(&model->tables[t], folder))
             continue;
-        *own = (struct pf_own){table_base(folder) + (unsigned)t, model->tables[t].name, ".csv"};
+        *own = (struct own_entry){table_base(folder) + (unsigned)t, model->tables[t].name, ".csv"};
         ++*at;
         return true;
     }
     return false;
 }
 
-void pf_put_own_name(const struct pf_own *own, char *name)
+static void put_own_name(const struct own_entry *own, char *name)
 {
     snprintf(name, PF_NAME_MAX + 1, "%s%s", own->stem, own->extension);
 }
 
-bool pf_find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind)
+static bool find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind)
 {
-    struct pf_own own;
-    for (size_t at = 0; pf_next_own(model, folder, &at, &own);) {
+    struct own_entry own;
+    for (size_t at = 0; next_own(model, folder, &at, &own);) {
         size_t size = strlen(own.stem);
         *kind = own.kind;
         if (!strncmp(name, own.stem, size) && !strcmp(name + size, own.extension))
@@ -215,13 +224,16 @@ bool pf_find_own(const struct pf_model *model, unsigned folder, const char *name
 bool pf_is_own_name(const void *profile, unsigned folder, const char *name)
 {
     unsigned kind;
-    return pf_find_own(profile, folder, name, &kind);
+    return find_own(profile, folder, name, &kind);
 }
 
 /* ---- folders of items --------------------------------------------------------------------------- */
 
-/* Folders with one entry per item of a named set. */
-static const struct pf_named_folder named_folders[] = {
+/* Kinds of folders with one entry per item of a named set. */
+static const struct named_folder {
+    unsigned folder, item; /* kinds */
+    enum pf_named named;
+} named_folders[] = {
     {PF_PARTITIONS, PF_PARTITION_DIR, PF_NAMED_PARTITIONS},
     {PF_CONTEXTS, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
     {PF_CONTEXT_DIR, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
@@ -233,7 +245,8 @@ static const struct pf_named_folder named_folders[] = {
 };
 enum { NAMED_FOLDERS = sizeof named_folders / sizeof *named_folders };
 
-const struct pf_named_folder *pf_named_folder(unsigned folder)
+/* The set whose items a kind of folder holds; NULL: no items. */
+static const struct named_folder *named_folder(unsigned folder)
 {
     for (size_t i = 0; i < NAMED_FOLDERS; i++)
         if (named_folders[i].folder == folder)
@@ -241,7 +254,7 @@ const struct pf_named_folder *pf_named_folder(unsigned folder)
     return NULL;
 }
 
-const struct pf_named_folder *pf_folder_of_items(unsigned item)
+static const struct named_folder *folder_of_items(unsigned item)
 {
     for (size_t i = 0; i < NAMED_FOLDERS; i++)
         if (named_folders[i].item == item)
@@ -249,7 +262,8 @@ const struct pf_named_folder *pf_folder_of_items(unsigned item)
     return NULL;
 }
 
-uint64_t pf_count_of(const struct pf_model *model, unsigned kind)
+/* The number of items of a kind in the profile; 1 if the kind has no items. */
+static uint64_t count_of(const struct pf_model *model, unsigned kind)
 {
     switch (kind) {
     case PF_PARTITION_DIR:
@@ -270,10 +284,10 @@ uint64_t pf_count_of(const struct pf_model *model, unsigned kind)
     }
 }
 
-struct pf_node pf_folder_of(const struct pf_model *model, struct pf_node node)
+static struct pf_node folder_of_node(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
-    const struct pf_named_folder *named = pf_folder_of_items(node.kind);
+    const struct named_folder *named = folder_of_items(node.kind);
     if (node.kind == PF_CONTEXT_DIR && model->contexts->parent[node.item] != PF_NO_CONTEXT)
         return (struct pf_node){PF_CONTEXT_DIR, model->contexts->parent[node.item]};
     if (pf_table_of(node.kind) >= 0)
@@ -315,7 +329,7 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
     case FIELDS:
         return model->partitions.fields_late ? PF_MODELLED : PF_PARTITIONED;
     case NAMED:
-    case TOLD:
+    case DETAILED:
         return pf_metrics_stage(model);
     case KEYED:
         return PF_MODELLED;
@@ -355,7 +369,7 @@ static enum pf_stage table_file_stage(const struct pf_model *model, unsigned kin
 enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
-    const struct pf_named_folder *named = pf_folder_of_items(node.kind);
+    const struct named_folder *named = folder_of_items(node.kind);
     if (pf_table_of(node.kind) >= 0)
         return table_file_stage(model, node.kind);
     if (!view && named) /* an item exists as soon as its folder does */
@@ -363,7 +377,7 @@ enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
     if (!view)
         return PF_OPENED;
     /* If a stage after PF_OPENED makes the metrics, their details are known once the aggregate stage is loaded. */
-    bool sums = view->when == TOLD && (model->metrics_late || pf_needs_aggregate(model, node));
+    bool sums = view->when == DETAILED && (model->metrics_late || pf_needs_aggregate(model, node));
     return sums ? aggregate_stage(model) : view_stage(model, view->when);
 }
 
@@ -371,7 +385,7 @@ bool pf_node_exists(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     unsigned item = pf_table_of(node.kind) >= 0 ? table_folder(node.kind) : view ? view->folder : node.kind;
-    return node.item < pf_count_of(model, item);
+    return node.item < count_of(model, item);
 }
 
 bool pf_needs_context_names(unsigned kind)
@@ -449,4 +463,98 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
     if (node.kind == PF_TIMELINE_SVG)
         return true;
     return t >= 0 && model->tables[t].ops && !pf_is_seekable(model, node);
+}
+
+/* ---- entries of folders -------------------------------------------------------------------------- */
+
+/*
+ * The number of items in a folder, and the node number of the i-th. Only folders of contexts read model->contexts,
+ * since a pass may still be building the contexts while other folders are listed.
+ */
+static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
+{
+    if (folder.kind == PF_CONTEXTS)
+        return model->contexts->roots;
+    if (folder.kind != PF_CONTEXT_DIR)
+        return count_of(model, item);
+    const uint32_t *first = &model->contexts->first[folder.item];
+    return first[1] - first[0];
+}
+
+static uint32_t item_at(const struct pf_model *model, struct pf_node folder, uint64_t i)
+{
+    if (folder.kind == PF_CONTEXTS)
+        return model->contexts->root[i];
+    if (folder.kind != PF_CONTEXT_DIR)
+        return (uint32_t)i;
+    return model->contexts->child[model->contexts->first[folder.item] + i];
+}
+
+static bool folder_item(struct pf_profile *profile, struct pf_node folder, uint64_t i, char *name,
+                        struct pf_node *entry)
+{
+    const struct named_folder *named = named_folder(folder.kind);
+    if (!named || i >= item_count(pf_profile_model(profile), folder, named->item))
+        return false;
+    *entry = (struct pf_node){named->item, item_at(pf_profile_model(profile), folder, i)};
+    pf_dirname(pf_profile_names(profile, named->named), entry->item, name);
+    return true;
+}
+
+bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
+                     struct pf_node *entry)
+{
+    int cached = pf_cached_get_entry(&profile->cached, folder, number, name, entry);
+    if (cached >= 0)
+        return cached;
+    struct own_entry own;
+    uint64_t n = 0;
+    for (size_t at = 0; next_own(pf_profile_model(profile), folder.kind, &at, &own); n++)
+        if (n == number) {
+            put_own_name(&own, name);
+            *entry = (struct pf_node){own.kind, folder.item};
+            return true;
+        }
+    return folder_item(profile, folder, number - n, name, entry);
+}
+
+bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name,
+                    struct pf_node *entry)
+{
+    int cached = pf_cached_find(&profile->cached, folder, name, entry);
+    if (cached >= 0)
+        return cached;
+    *entry = (struct pf_node){.item = folder.item};
+    if (find_own(pf_profile_model(profile), folder.kind, name, &entry->kind))
+        return true;
+    const struct named_folder *named = named_folder(folder.kind);
+    if (!named || !item_count(pf_profile_model(profile), folder, named->item))
+        return false;
+    uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
+                     : folder.kind == PF_CONTEXT_DIR ? folder.item
+                                                     : 0;
+    *entry =
+        (struct pf_node){named->item, pf_dirname_find(pf_profile_names(profile, named->named), group, name)};
+    return entry->item != PF_NO_ITEM;
+}
+
+bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name)
+{
+    if (node.kind == PF_TOP)
+        return false;
+    if (pf_cached_get_parent(&profile->cached, node, parent, name))
+        return true;
+    *parent = folder_of_node(pf_profile_model(profile), node);
+    const struct named_folder *named = folder_of_items(node.kind);
+    if (named) {
+        pf_dirname(pf_profile_names(profile, named->named), node.item, name);
+        return true;
+    }
+    struct own_entry own;
+    for (size_t at = 0; next_own(pf_profile_model(profile), parent->kind, &at, &own);)
+        if (own.kind == node.kind) {
+            put_own_name(&own, name);
+            return true;
+        }
+    return false;
 }
