@@ -251,8 +251,6 @@ void pf_probe_results_save(struct pf_probe_results *results);
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
 void pf_version_hold(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
 void pf_version_release(struct pf_version *version);                /* takes fs->lock */
-/* Classifies the source again and returns the current version, never `old`, in *renewed, held. 0 or an errno value. */
-int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed);
 
 /* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
 struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
@@ -266,23 +264,12 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
-/* The profile of a held version. Returns a reference, or NULL if the profile is not open or must be reopened. */
-struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version);
-
-/*
- * Restores the names of an old, closed version from the cache. Returns a reference to a profile that has only names
- * and cannot be opened, or NULL if the names are not cached.
- */
-struct pf_profile *pf_version_old_names(struct pf_fs *fs, const struct pf_version *version);
-
 /* The access rights of a version, restricted by the inputs that `profile` (may be NULL) has read so far. */
 struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 
 /* Fills the attributes of a node. The caller sets size and blocks of files. */
 void pf_node_stat(const struct pf_version *version, const struct pf_access *access, struct pf_node node,
                   struct stat *st);
-
-/* ---- node_refs.c -------------------------------------------------------------------------------- */
 
 /*
  * An operation's reference to a node in the newest version of its profile, resolved from a node number. Holds the
@@ -298,6 +285,11 @@ struct pf_node_ref {
 };
 /* When inputs are compared with the disk: never; unless done within the last second (for look-ups); always. */
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
+/*
+ * Resolves the number of a node in a profile, or of the root if SOURCE is a profile. Opens the profile if it is not open
+ * and, according to `check`, compares its inputs with the disk. If they have changed, *ref is a reference to the node of
+ * the same path in the newest version. 0, or an errno value with nothing to close: ESTALE if there is no such node.
+ */
 int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_node_ref *ref,
                      struct pf_op *op);
 void pf_node_ref_close(struct pf_node_ref *ref);
