@@ -64,24 +64,13 @@ static struct pf_version *new_version(struct pf_fs *fs, struct pf_entry *entry,
     return version;
 }
 
-/* Drops the current version of an entry. */
-static void drop_version(struct pf_fs *fs, struct pf_entry *entry)
+void pf_version_drop(struct pf_fs *fs, struct pf_entry *entry)
 {
     pf_assert_held(&fs->lock);
     struct pf_version *old = entry->version;
     entry->version = NULL;
     if (old)
         pf_version_free_if_unused(fs, old);
-}
-
-struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                                 struct pf_entry_info *info)
-{
-    pf_assert_held(&fs->lock);
-    struct pf_entry *entry = pf_entry_note(fs, parent, name, info);
-    if (entry && info->type != PF_ENTRY_PROFILE)
-        drop_version(fs, entry);
-    return entry;
 }
 
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
@@ -91,7 +80,7 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
     if (!entry)
         return;
     entry->holds++;
-    drop_version(fs, entry);
+    pf_version_drop(fs, entry);
     pf_entry_drop(fs, entry);
 }
 
@@ -101,7 +90,7 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
     struct pf_version *present = entry->version;
     if (present && present->driver == info->driver && same_version(&present->st, &info->st))
         return present;
-    drop_version(fs, entry);
+    pf_version_drop(fs, entry);
     entry->version = new_version(fs, entry, info);
     return entry->version;
 }
@@ -127,7 +116,7 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
     pf_entry_show(entry, &info);
     /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
     if (entry->version == old && same_version(&old->st, &info.st))
-        drop_version(fs, entry);
+        pf_version_drop(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
     if (*renewed)
         pf_version_hold(fs, *renewed);
@@ -259,7 +248,8 @@ struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *versi
     struct pf_profile *profile;
     /* Repeats only if the profile must be reopened again before this thread gets it. */
     while (!(profile = profile_if_open(fs, version)))
-        if (pf_need(op, &open_work, &version->owner, 0))
+        if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
+            pf_need(op, &open_work, &version->owner, 0))
             return NULL;
     return profile;
 }
@@ -368,13 +358,8 @@ static int open_present(struct pf_fs *fs, const struct pf_version *old, struct p
     int result = renew_version(fs, old, &to->version);
     if (result)
         return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
-    result = pf_version_is_broken(to->version) ? 0 : pf_prepare_profile(fs, to->version, op);
-    if (!result)
-        to->profile = pf_version_profile(fs, to->version, op);
-    if (!result && !to->profile && !pf_version_is_broken(to->version))
-        result = pf_op_errno(op, -1);
-    if (!result)
-        result = hold_files(to, op);
+    to->profile = pf_version_profile(fs, to->version, op);
+    result = to->profile || pf_version_is_broken(to->version) ? hold_files(to, op) : pf_op_errno(op, -1);
     if (result)
         pf_node_ref_close(to);
     return result;
@@ -444,16 +429,13 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
         return ESTALE;
     ref->profile = profile_if_open(fs, ref->version);
     bool open = ref->profile != NULL, stale = false;
-    int result = open || pf_version_is_broken(ref->version) ? 0 : pf_prepare_profile(fs, ref->version, op);
-    if (!result && !open) {
+    if (!open) {
         ref->profile = pf_version_profile(fs, ref->version, op);
         stale = !ref->profile && op->error.code == ESTALE;
-        if (!ref->profile && !pf_version_is_broken(ref->version) && !stale)
-            result = pf_op_errno(op, -1);
     }
-    if (result) {
+    if (!ref->profile && !stale && !pf_version_is_broken(ref->version)) {
         pf_node_ref_close(ref);
-        return result;
+        return pf_op_errno(op, -1);
     }
     pf_version_access(fs, ref->version, ref->profile);
     if (pf_version_is_broken(ref->version) && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
@@ -467,7 +449,7 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
     }
     if (!stale && !changed)
         return 0;
-    result = follow_to_present(fs, ref, op);
+    int result = follow_to_present(fs, ref, op);
     if (!result)
         ref->reported = pf_version_access(fs, ref->version, ref->profile);
     return result;

@@ -240,11 +240,12 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
     pf_assert_held(&fs->lock);
     if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return ENOENT;
-    struct pf_entry *entry = pf_version_note(fs, parent, name, info);
+    struct pf_entry *entry = pf_entry_note(fs, parent, name, info);
     if (!entry)
         return ENOMEM;
     int result = 0;
     if (info->type != PF_ENTRY_PROFILE) {
+        pf_version_drop(fs, entry);
         fill_entry_attr(fs, entry, attr);
         entry->lookups++;
     } else {

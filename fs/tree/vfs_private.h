@@ -252,15 +252,16 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
 void pf_version_hold(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
 void pf_version_release(struct pf_version *version);                /* takes fs->lock */
 
-/* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
-struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                                 struct pf_entry_info *info);
-/* Drops the version of an entry whose name no longer exists. Called with fs->lock held. */
+/*
+ * pf_version_drop makes the current version of an entry, if any, stale. pf_version_gone does so for the entry of a name
+ * that no longer exists. Called with fs->lock held.
+ */
+void pf_version_drop(struct pf_fs *fs, struct pf_entry *entry);
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of a held version. If it is not open, one job opens it for all operations that wait. Returns a reference, or
- * NULL with op->error filled; the version is broken then, or the error is transient.
+ * The profile of a held version. If it is not open, one job opens it for all operations that wait. Returns a reference,
+ * or NULL with op->error filled; the version is broken then, or the error is transient.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
