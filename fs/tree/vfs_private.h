@@ -357,7 +357,7 @@ static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
     return atomic_load(&fs->env.passes) + atomic_load(&fs->env.opened);
 }
 
-/* ---- vfs.c -------------------------------------------------------------------------------------- */
+/* ---- lookup.c ----------------------------------------------------------------------------------- */
 
 /* True for the number of an entry of SOURCE that is not a profile. */
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);

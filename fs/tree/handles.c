@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fs/tree/vfs_private.h"
 
+/* Open files: generated files, files of SOURCE that are passed through, and texts of virtual folders. */
+
 struct pf_handle {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_version *version;   /* held; NULL: not in a profile */
-    struct pf_access access;      /* access rights at open */
-    struct pf_file *
-        file; /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
-    int fd;   /* a passed-through file, or -1 */
-    struct pf_store *text;      /* a stored text, or NULL */
-    uint64_t start, end;        /* offset of the shown file in the opened file; maximum size of the shown file */
-    struct pf_opened packed;    /* a passed-through file that is read from unpacked bytes */
-    struct pf_lines *lines;     /* a generated file that is read once */
+    struct pf_version *version; /* held; NULL: not in a profile */
+    struct pf_access access;    /* access rights at open */
+    struct pf_file *file;  /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
+    int fd;                /* a passed-through file, or -1 */
+    struct pf_store *text; /* a stored text, or NULL */
+    uint64_t start, end;   /* offset of the shown file in the opened file; maximum size of the shown file */
+    struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
+    struct pf_lines *lines;  /* a generated file that is read once */
     struct pf_profile
         *profile; /* its files are held; the profile of `file` or `lines`; replaced together with `file` */
-    struct pf_buf passage;      /* result of the last read of `lines` */
-    char *bytes;                /* a small text: error.txt, or a file of .profilefs */
+    struct pf_buf passage; /* result of the last read of `lines` */
+    char *bytes;           /* a small text: error.txt, or a file of .profilefs */
     size_t size;
     bool direct;
     bool changed; /* its attributes had changed between their last return and open */
@@ -101,7 +101,8 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     if (result)
         return result;
     if (ref.superseded) {
-        result = ESTALE; /* the number belongs to the old version; the next look-up of the name finds the new one */
+        result =
+            ESTALE; /* the number belongs to the old version; the next look-up of the name finds the new one */
     } else if (ref.node.kind == PF_ERROR) {
         handle->bytes = pf_error_text(ref.version, &handle->size);
         result = handle->bytes ? 0 : ENOMEM;
@@ -374,54 +375,4 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data)
     data->pieces = 0;
     free(data->own);
     data->own = NULL;
-}
-
-/* ---- links -------------------------------------------------------------------------------------- */
-
-static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
-{
-    struct pf_node_ref ref = {0};
-    int result = pf_node_ref_open(fs, ino, PF_CHECK_NOT, &ref, op);
-    if (result)
-        return result;
-    if (ref.profile && pf_is_link(ref.node.kind)) {
-        result = pf_op_errno(op, pf_profile_link(ref.profile, ref.node, target, op));
-    } else {
-        result = EINVAL;
-    }
-    pf_node_ref_close(&ref);
-    return result;
-}
-
-static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
-{
-    struct pf_entry *entry = pf_entry_hold(fs, ino);
-    if (!entry)
-        return ESTALE;
-    struct pf_folder *folder = entry->parent ? pf_entry_folder(fs, entry->parent, true) : NULL;
-    int result = folder ? 0 : entry->parent ? errno : EINVAL;
-    *target = folder ? malloc(PATH_MAX) : NULL;
-    if (!result)
-        result = *target ? pf_folder_link(folder, entry->name, *target, PATH_MAX) : ENOMEM;
-    if (result)
-        free(*target);
-    pf_folder_free(folder);
-    pf_entry_release(fs, entry);
-    return result;
-}
-
-static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
-{
-    void *self;
-    const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
-    if (within)
-        return within->readlink ? within->readlink(self, ino, target, op) : EINVAL;
-    return ino >> 32 ? readlink_in_profile(fs, ino, target, op) : readlink_in_source(fs, ino, target);
-}
-
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
-{
-    int result;
-    PF_RETRY_FOR_DESCRIPTORS(fs, result, read_link(fs, ino, target, op));
-    return result;
 }
