@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/driver_extra.h"
 #include "fs/draw/draw.h"
@@ -288,4 +289,41 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_CACHED_TEXT_MAX)
         pf_profile_put_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
     return 0;
+}
+
+/* ---- links -------------------------------------------------------------------------------------- */
+
+/* Reads the target of a link: the text that the walk over its node returns. */
+static int read_target(struct pf_profile *profile, struct pf_node node, char **target, struct pf_error *error)
+{
+    struct pf_buf text = {0};
+    struct pf_lines *lines = pf_node_walk(profile, node, error);
+    int more = lines ? 1 : -1;
+    while (more > 0)
+        more = lines->ops->next(lines, &text, error);
+    if (lines)
+        lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    if (more == 0 && !text.failed) {
+        *target = text.data;
+        return 0;
+    }
+    pf_buf_free(&text);
+    return more < 0 ? -1 : pf_fail_memory(error);
+}
+
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op)
+{
+    uint64_t size;
+    const char *hidden = pf_hidden_target(node.kind);
+    if (hidden)
+        return (*target = strdup(hidden)) ? 0 : pf_fail_memory(&op->error);
+    if (pf_cached_get_file(&profile->cached, node, &size, target) && *target)
+        return 0;
+    int result = pf_profile_ready(profile, node, op);
+    if (!result)
+        result = read_target(profile, node, target, &op->error);
+    if (!result && *target)
+        pf_profile_put_file(profile, node, strlen(*target), *target);
+    return result;
 }

@@ -14,39 +14,10 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
+/* The life of a profile: made at a path, opened, loaded in stages, saved, closed. Jobs do all that takes long. */
+
 /* Results are cached only if the passes took at least this long in total. */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000 };
-
-/* ---- the folder of the source shown as src/ -------------------------------------------------------- */
-
-struct wanted {
-    const char *name;
-    bool found;
-};
-
-static int note_wanted(void *arg, const char *name, unsigned char type)
-{
-    struct wanted *wanted = arg;
-    (void)type;
-    wanted->found |= !strcmp(name, wanted->name);
-    return wanted->found;
-}
-
-/*
- * Clears model->src, the name of a folder that sources of the format may have, if that folder is absent. The listing is
- * recorded as an input, so the folder's appearance counts as a change.
- */
-static int find_src(struct pf_model *model, struct pf_error *error)
-{
-    struct wanted wanted = {pf_extra_of(model)->src, false};
-    if (!wanted.name)
-        return 0;
-    if (pf_source_list_folders(model->source, note_wanted, &wanted, error))
-        return -1;
-    if (!wanted.found)
-        model->extra->src = NULL;
-    return 0;
-}
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
@@ -90,7 +61,7 @@ static int open_profile(struct pf_profile *profile, struct pf_error *error)
     if (profile->env->others)
         pf_source_mind_others(profile->source, profile->driver->matters);
     if (pf_model_open(model, profile->driver, profile->source, &profile->env->options, error) ||
-        find_src(model, error) || pf_profile_name(profile, PF_OPENED, error))
+        pf_profile_name(profile, PF_OPENED, error))
         return -1;
     if (!pf_source_intact(profile->source))
         return pf_fail(error, ESTALE, "the file has changed");
@@ -134,7 +105,7 @@ static int run_profile_open(struct pf_owner *owner, uint64_t number, struct pf_e
     return atomic_load(&profile->opened) ? 0 : pf_profile_open_here(profile, error);
 }
 
-/* Runs on the calling thread: opening is fast, since compressed sources are already unpacked (fs/tree/packed.c). */
+/* Runs on the calling thread: members of archives are unpacked by now (fs/tree/packed.c). */
 static bool profile_opens_here(struct pf_owner *owner, uint64_t number)
 {
     (void)owner, (void)number;
@@ -173,6 +144,82 @@ static void end_profile(struct pf_profile *profile)
     free(profile->path);
     pf_lock_destroy(&profile->lock);
     free(profile);
+}
+
+/* ---- profiles at paths --------------------------------------------------------------------------- */
+
+/*
+ * The path of a profile's source below SOURCE, allocated. If a profile is made from a folder and listed in it
+ * (driver->beside), its source is that folder.
+ */
+static char *source_path(const struct pf_env *env, const struct pf_driver *driver, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t size = !pf_driver_extra_of(driver)->beside ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+    return size ? strndup(path, size) : strdup(env->root_name ? env->root_name : ".");
+}
+
+/* Creates a profile with a closed source. */
+static struct pf_profile *profile_below(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                        struct pf_error *error)
+{
+    struct pf_profile *profile = pf_profile_new(env, driver, error);
+    char *where = profile ? source_path(env, driver, path) : NULL;
+    if (where && (profile->path = strdup(path)))
+        profile->source = pf_source_at(env->top, where, driver->directories, error);
+    free(where);
+    if (profile && profile->source) {
+        pf_source_set_matters(profile->source, driver->matters);
+        return profile;
+    }
+    pf_fail_memory(error);
+    pf_profile_release(profile);
+    return NULL;
+}
+
+struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                 const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
+{
+    struct pf_profile *profile = profile_below(env, driver, path, error);
+    if (!profile)
+        return NULL;
+    profile->device = st ? st->st_dev : 0;
+    profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
+    bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
+    if (others || (!pf_datum_get_tree(profile) && pf_profile_open_here(profile, error))) {
+        pf_profile_release(profile);
+        return NULL;
+    }
+    return profile;
+}
+
+struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                        const struct stat *st, const struct pf_buf *inputs)
+{
+    struct pf_error error;
+    struct pf_profile *profile = inputs->size ? profile_below(env, driver, path, &error) : NULL;
+    if (!profile)
+        return NULL;
+    profile->device = st->st_dev;
+    profile->key = pf_profile_key(profile, st->st_dev, st->st_ino);
+    if (pf_datum_get_old_names(profile, inputs))
+        return profile;
+    pf_profile_release(profile);
+    return NULL;
+}
+
+char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                        const struct stat *st, size_t *size)
+{
+    struct pf_error error;
+    struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
+    if (!profile)
+        return NULL;
+    profile->device = st->st_dev;
+    char *bytes = pf_datum_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+                               size, &profile->access);
+    pf_profile_release(profile);
+    return bytes;
 }
 
 /* ---- passes ------------------------------------------------------------------------------------- */

@@ -114,8 +114,39 @@ static enum pf_stage comes_with(const struct pf_model *model, enum pf_named name
     }
 }
 
+struct wanted {
+    const char *name;
+    bool found;
+};
+
+static int note_wanted(void *arg, const char *name, unsigned char type)
+{
+    struct wanted *wanted = arg;
+    (void)type;
+    wanted->found |= !strcmp(name, wanted->name);
+    return wanted->found;
+}
+
+/*
+ * Clears model->src, the name of a folder that sources of the format may have, if that folder is absent. The listing is
+ * recorded as an input, so the folder's appearance counts as a change.
+ */
+static int find_src(struct pf_model *model, struct pf_error *error)
+{
+    struct wanted wanted = {pf_extra_of(model)->src, false};
+    if (!wanted.name)
+        return 0;
+    if (pf_source_list_folders(model->source, note_wanted, &wanted, error))
+        return -1;
+    if (!wanted.found)
+        model->extra->src = NULL;
+    return 0;
+}
+
 int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
+    if (stage == PF_OPENED && find_src(&profile->model, error))
+        return -1;
     for (enum pf_named named = 0; named < PF_NAMED; named++)
         if (comes_with(&profile->model, named) == stage && name_items(profile, named, error))
             return -1;

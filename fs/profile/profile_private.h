@@ -16,8 +16,7 @@ struct pf_profile {
     struct pf_env *env;
     void (*end)(struct pf_profile *profile);      /* profile.c: closes and frees the profile after its last release */
     void (*put_passes)(
-        struct pf_profile
-            *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
+        struct pf_profile *profile); /* passes.c: caches what passes have found; not with `lock` held */
     const struct pf_driver *driver;
     struct pf_model model;    /* valid once the profile is open */
     struct pf_source *source; /* closed until the profile is open */
@@ -86,33 +85,32 @@ void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
 
-/* profile_known.c: the cache key of an open source, from its first input; sets profile->device if it is 0. */
+/* datum.c: the cache key of an open source, from its first input; sets profile->device if it is 0. */
 uint64_t pf_profile_open_key(struct pf_profile *profile);
+
+/*
+ * profile.c; otherwise for tests: pf_profile_new allocates a profile that is not open; NULL with *error filled.
+ * pf_profile_open_here opens a profile on this thread, while no other thread uses it. 0, or -1 with *error filled.
+ */
+struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
+int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
 
 /* ---- the database: functions named pf_datum_* read or write it; call them without any lock of fs/ held ---- */
 
 /*
- * profile_cache.c: pf_datum_get_passes restores the cached results of earlier passes. pf_datum_put_passes caches the
+ * passes.c: pf_datum_get_passes restores the cached results of earlier passes. pf_datum_put_passes caches the
  * current results; called without profile->lock.
  */
 void pf_datum_get_passes(struct pf_profile *profile);
 void pf_datum_put_passes(struct pf_profile *profile);
 /*
- * profile_cache.c: the cached sums of all metrics (-1), or of one metric and its partner; owned by the caller. NULL if
+ * passes.c: the cached sums of all metrics (-1), or of one metric and its partner; owned by the caller. NULL if
  * they are not cached.
  */
 struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int metric);
 
 /*
- * profile.c: opens a profile on this thread. No other thread may use the profile meanwhile. 0, or -1 with *error
- * filled.
- */
-int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
-/* profile.c: allocates a profile that is not open. NULL with *error filled. */
-struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
-
-/*
- * profile_known.c: requires the source to have these inputs (in the form of pf_profile_inputs), now and whenever they
+ * datum.c: requires the source to have these inputs (in the form of pf_profile_inputs), now and whenever they
  * are opened later. 0, or -1 with *error filled: ESTALE if an input differs.
  */
 int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
@@ -123,7 +121,7 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
 bool pf_profile_may_cache(struct pf_profile *profile);
 /* Writes profile->cached to the database if it has changed. Called without profile->lock. */
 void pf_datum_put_tree(struct pf_profile *profile);
-/* profile_known.c: reads the listings of an older version with these inputs into profile->cached. False if there are none. */
+/* datum.c: reads the listings of an older version with these inputs into profile->cached. False if there are none. */
 bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs);
 /* Reads the tree of the present version into profile->cached. False if the database has none that is up to date. */
 bool pf_datum_get_tree(struct pf_profile *profile);
@@ -138,14 +136,14 @@ void pf_profile_put_folder(struct pf_profile *profile, struct pf_node folder);
 void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
 
 /*
- * profile_known.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
+ * datum.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
  * rights. pf_profile_accepts returns true if a head matches the present versions and inputs; *access then receives the access rights of the
  * inputs. The function modifies the bytes of the head.
  */
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
 bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
 /*
- * profile_known.c: read and write a datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The
+ * datum.c: read and write a datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The
  * profile has a cache. Call without any lock of fs/ held.
  */
 char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,

@@ -12,9 +12,9 @@
 #include "fs/version.h"
 
 /*
- * Cached facts about a profile's tree (pf_cached), and the keys and heads of cached data. The database has one source per
- * profile and set of options, so a new version of a profile replaces the old one. The head of the source holds
- * everything that text depends on, and the inputs.
+ * The data of a profile in the cache: keys, heads, and the datum of the cached tree (pf_cached). The database has one
+ * source per profile and set of options, so a new version of a profile replaces the old one. The head of the source
+ * holds everything that text depends on, and the inputs.
  */
 
 /* ---- versions and inputs as bytes --------------------------------------------------------------- */
@@ -43,7 +43,8 @@ static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
     pack_options(profile, out);
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
-    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* nodes are stored by the number of their kind */
+    /* Nodes are stored by the number of their kind. */
+    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE);
 }
 
 /* Format: the number of inputs, then the name and stamp of each. */
