@@ -7,7 +7,7 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 
-/* The files of a profile: their sizes, and open handles. */
+/* The files of a profile: measured for their sizes, opened, and read. */
 
 struct pf_file {
     atomic_uint references;
@@ -18,6 +18,89 @@ struct pf_file {
     char *bytes; /* contents of the whole file if stored, otherwise NULL */
     uint64_t size;
 };
+
+/* ---- measuring ---------------------------------------------------------------------------------- */
+
+/* Limits for measuring on the thread of an operation: about a millisecond of work. */
+enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 512 * 1024 };
+
+/* Upper bound of the number of rows, for a file of the values table whose rows can be located directly; UINT64_MAX: no bound. */
+static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
+{
+    const struct pf_model *model = &profile->model;
+    unsigned base = pf_table_base(node.kind);
+    if (&model->tables[pf_table_of(node.kind)] != model->cells || !pf_is_seekable(model, node))
+        return UINT64_MAX;
+    return base == PF_TABLE_OF_CONTEXT     ? model->n_metrics * pf_rows_count(model->partitions.items)
+           : base == PF_TABLE_OF_PARTITION ? model->n_metrics * (uint64_t)pf_profile_context_count(profile)
+                                           : UINT64_MAX;
+}
+
+/* True if the file has few enough rows to walk them on the thread of an operation. */
+static bool is_short_text(struct pf_profile *profile, struct pf_node node)
+{
+    const struct pf_model *model = &profile->model;
+    if (pf_is_cheap(model, node))
+        return true;
+    if (pf_table_of(node.kind) >= 0)
+        return most_rows(profile, node) < ROWS_AT_ONCE;
+    if (node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG || node.kind == PF_TRACE_JSON)
+        return false;
+    return pf_rows_count(model->partitions.items) < ROWS_AT_ONCE &&
+           pf_profile_context_count(profile) < ROWS_AT_ONCE;
+}
+
+/* True if the whole file is short, or the range left to measure up to text->until. */
+static bool measures_short(struct pf_owner *owner, uint64_t number)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    (void)number;
+    return is_short_text(text->profile, text->node) ||
+           (pf_text_is_sized(&text->text, NULL) && !pf_is_heavy(&text->profile->model, text->node) &&
+            pf_text_distance(&text->text, atomic_load(&text->until)) <= BYTES_AT_ONCE);
+}
+
+/*
+ * Stores the size of a text that is too short for checkpoints; of a cheap text, stores nothing. True if the text must
+ * outlive its handles, because its checkpoints were expensive. Called with profile->lock held.
+ */
+static bool put_short_size(struct pf_profile *profile, struct pf_file_text *text)
+{
+    pf_assert_held(&profile->lock);
+    uint64_t size;
+    if (pf_is_cheap(&profile->model, text->node) || !pf_text_is_sized(&text->text, &size))
+        return false;
+    return size > PF_INTERVAL || !pf_put_size(profile, text->node, size);
+}
+
+static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    struct pf_profile *profile = text->profile;
+    uint64_t start = pf_now_ns();
+    bool counts = !measures_short(owner, number);
+    if (pf_text_measure(&text->text, atomic_load(&text->until), error))
+        return -1;
+    pf_lock_take(&profile->lock);
+    text->outlives_handles = put_short_size(profile, text);
+    pf_lock_drop(&profile->lock);
+    if (!pf_profile_intact(profile))
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (counts)
+        pf_profile_note_pass(profile, start);
+    return 0;
+}
+
+static const struct pf_work measure_work = {"sizes of", PF_WORK_MEASURE, measures_short, run_measure};
+
+/* Measures a text up to an offset (UINT64_MAX: to its end) in a job. 0, or -1 with op->error filled. */
+static int measure_text(struct pf_file_text *text, uint64_t until, struct pf_op *op)
+{
+    uint64_t before = atomic_load(&text->until);
+    while (before < until && !atomic_compare_exchange_weak(&text->until, &before, until))
+        ;
+    return pf_need(op, &measure_work, &text->owner, 0);
+}
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 
@@ -78,7 +161,7 @@ static int size_text(struct pf_file_text *text, struct pf_op *op)
         return 0;
     int result = prepare(text->profile, text->node, op);
     while (result == 0 && !pf_text_is_sized(&text->text, NULL))
-        result = pf_file_text_measure(text, UINT64_MAX, op);
+        result = measure_text(text, UINT64_MAX, op);
     return result;
 }
 
@@ -261,6 +344,29 @@ void pf_file_close(struct pf_file *file)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
+static bool renders_short(struct pf_owner *owner, uint64_t start)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    (void)start;
+    return !pf_is_heavy(&text->profile->model, text->node);
+}
+
+static int run_block(struct pf_owner *owner, uint64_t start, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    return pf_pass_step(0, 1, error) ? -1
+                                     : pf_text_render(&text->text, text->profile->env->blocks, start, error);
+}
+
+static const struct pf_work block_work = {"text of", PF_WORK_BLOCKS, renders_short, run_block};
+
+/* Renders the block that starts at an offset in a job that all its readers share. 0, or -1 with op->error filled. */
+static int need_text_block(void *owner, uint64_t start, struct pf_op *op)
+{
+    struct pf_file_text *text = owner;
+    return pf_need(op, &block_work, &text->owner, start);
+}
+
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
                  int *n, struct pf_op *op)
 {
@@ -274,10 +380,10 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     if (size > text->size - offset)
         size = (size_t)(text->size - offset);
     while (!result && pf_text_distance(text, offset + size - 1))
-        result = pf_file_text_measure(file->text, offset + size - 1, op);
+        result = measure_text(file->text, offset + size - 1, op);
     if (result)
         return result;
-    int got = pf_text_read(text, file->profile->env->blocks, offset, size, pieces, op);
+    int got = pf_text_read(text, file->profile->env->blocks, offset, size, pieces, need_text_block, op);
     if (got < 0)
         return -1;
     if (!pf_profile_intact(file->profile)) {

@@ -41,7 +41,7 @@ struct pf_profile {
     bool sums_stored;       /* `aggregate` is in the cache, or too large for it */
     bool *of_metric_stored; /* sums_stored for each of of_metric */
     struct pf_map texts;    /* struct pf_file_text by node */
-    struct pf_map sizes;    /* size by node, for files too short for checkpoints; texts.c */
+    struct pf_map sizes;    /* size by node, for files too short for checkpoints */
     char *facts;            /* facts of the driver from the cache, restored when PF_PARTITIONED is loaded */
     size_t facts_size;
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
@@ -59,7 +59,11 @@ uint32_t pf_contexts_now(const struct pf_profile *profile);
 /* pf_profile_aggregate_now for callers that hold profile->lock. */
 struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric);
 
-/* The size of a short file; false if it has not been measured. Called with profile->lock held. */
+/*
+ * Store and find the size of a file that is too short for checkpoints. pf_put_size returns false if out of memory,
+ * pf_find_size if the file has not been measured. Called with profile->lock held.
+ */
+bool pf_put_size(struct pf_profile *profile, struct pf_node node, uint64_t size);
 bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size);
 /* The size of a node's file, from the sizes of its table. */
 uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node node);
@@ -170,9 +174,6 @@ struct pf_file_text *pf_file_text_of(struct pf_profile *profile, struct pf_node 
 void pf_file_text_release(struct pf_file_text *text);
 /* Frees all texts, none of which may have references, and all sizes. */
 void pf_file_texts_free(struct pf_profile *profile);
-
-/* Measures a text up to an offset (UINT64_MAX: to its end) in a job. 0, or -1 with op->error filled. */
-int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op);
 
 /* For the cache: visits all kept texts with checkpoints of their own, and all sizes. Called with profile->lock held. */
 void pf_file_texts_each(struct pf_profile *profile,

@@ -146,6 +146,13 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 
+bool pf_put_size(struct pf_profile *profile, struct pf_node node, uint64_t size)
+{
+    pf_assert_held(&profile->lock);
+    /* Stored as a pointer value; + 1 because NULL means absent. */
+    return pf_map_put(&profile->sizes, pf_node_key(node), (void *)(uintptr_t)(size + 1));
+}
+
 bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     pf_assert_held(&profile->lock);

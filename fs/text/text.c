@@ -376,7 +376,8 @@ int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t star
 }
 
 /* Returns a reference to the block that starts at offset `start`, with its data. NULL with op->error filled. */
-static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_op *op)
+static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *blocks, uint64_t start,
+                                   pf_text_need *need, struct pf_op *op)
 {
     bool filled;
     /* The reference keeps the block from being evicted between its rendering in a job and the read. */
@@ -385,20 +386,20 @@ static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *block
         pf_fail_memory(&op->error);
         return NULL;
     }
-    if (filled || !(text->need ? text->need(text->owner, start, op) : pf_text_render(text, blocks, start, &op->error)))
+    if (filled || !(need ? need(text->owner, start, op) : pf_text_render(text, blocks, start, &op->error)))
         return block;
     pf_blocks_release(blocks, block);
     return NULL;
 }
 
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], struct pf_op *op)
+                 struct pf_piece pieces[PF_PIECES], pf_text_need *need, struct pf_op *op)
 {
     int n = 0;
     while (size && offset < text->size && n < PF_PIECES) {
         /* The start is a sufficient key: a new checkpoint can shorten an interval, and an older, longer block has the same bytes. */
         uint64_t start = range_of(text, offset).start;
-        struct pf_block *block = need_block(text, blocks, start, op);
+        struct pf_block *block = need_block(text, blocks, start, need, op);
         if (!block) {
             while (n)
                 pf_blocks_release(blocks, pieces[--n].block);

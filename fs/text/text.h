@@ -21,11 +21,6 @@ struct pf_text {
     uint64_t id;                                                   /* never reused in this process */
     struct pf_lines *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
     void *owner;
-    /*
-     * Calls pf_text_render for the block that starts at offset `start`, in a job that all readers of the block share. Returns 0, or -1
-     * with op->error filled. NULL: each reader renders the block itself.
-     */
-    int (*need)(void *owner, uint64_t start, struct pf_op *op);
 
     struct pf_lock lock; /* guards the members below */
     bool sized;
@@ -63,12 +58,18 @@ struct pf_piece {
 enum { PF_PIECES = (1 << 20) / PF_INTERVAL + 2 };
 
 /*
- * Reads [offset, offset + size) as pieces of blocks; cut at the end of the text and at PF_PIECES blocks. Missing blocks are made by
- * text->need. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of pieces, or -1 with
- * op->error filled.
+ * Makes a missing block, which starts at offset `start`: calls pf_text_render in a job that all readers of the block share. `owner` is
+ * the text's. Returns 0, or -1 with op->error filled.
+ */
+typedef int pf_text_need(void *owner, uint64_t start, struct pf_op *op);
+
+/*
+ * Reads [offset, offset + size) as pieces of blocks; cut at the end of the text and at PF_PIECES blocks. need NULL: missing blocks are
+ * rendered on this thread. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of pieces, or -1
+ * with op->error filled.
  */
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], struct pf_op *op);
+                 struct pf_piece pieces[PF_PIECES], pf_text_need *need, struct pf_op *op);
 
 /* Renders the block that starts at offset `start`, unless it is cached. Returns 0, or -1 with *error filled. */
 int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_error *error);
