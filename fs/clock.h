@@ -21,6 +21,14 @@ static inline uint64_t pf_monotonic_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* Monotonic time in nanoseconds, for durations. */
+static inline uint64_t pf_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* The monotonic time in `ms` milliseconds from now, for pf_lock_wait_until. */
 static inline struct timespec pf_monotonic_after(unsigned ms)
 {

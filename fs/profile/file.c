@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
+#include "fs/clock.h"
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 
@@ -77,7 +78,7 @@ static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error 
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
     struct pf_profile *profile = text->profile;
-    uint64_t start = pf_now_ns();
+    uint64_t start = pf_monotonic_ns();
     bool counts = !measures_short(owner, number);
     if (pf_text_measure(&text->text, atomic_load(&text->until), error))
         return -1;

@@ -175,13 +175,26 @@ void pf_datum_get_passes(struct pf_profile *profile)
     free(stored.data);
 }
 
-struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int metric)
+/* The stored sums of all metrics (-1), or those stored for one metric; owned by the caller. NULL: none. */
+static struct pf_aggregate *get_stored_sums(struct pf_profile *profile, int metric)
 {
     size_t size;
     char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)metric + 1, &size);
     struct pf_aggregate *sums = bytes ? pf_aggregate_unpack(&profile->model, bytes, size) : NULL;
     free(bytes);
     return sums;
+}
+
+struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric)
+{
+    struct pf_aggregate *sums = get_stored_sums(profile, -1);
+    if (sums || *metric < 0) {
+        *metric = -1;
+        return sums;
+    }
+    int partner = pf_aggregate_partner(&profile->model, (unsigned)*metric);
+    sums = get_stored_sums(profile, *metric);
+    return sums || !pf_are_twins(profile, *metric, partner) ? sums : get_stored_sums(profile, partner);
 }
 
 static void pack_facts(struct pf_profile *profile, struct pf_buf *out)

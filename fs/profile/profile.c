@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/profile.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "formats/driver_extra.h"
 #include "formats/model.h"
-#include "fs/profile/names.h"
+#include "fs/clock.h"
 #include "fs/profile/profile_private.h"
-#include "fs/sums/spill_guard.h"
+#include "fs/sums/arranged.h"
 
 /* The life of a profile: made at a path, opened, loaded in stages, saved, closed. Jobs do all that takes long. */
 
-/* Results are cached only if the passes took at least this long in total. */
-enum { WORTH_SAVING_NS = 10 * 1000 * 1000 };
+/* Total duration of uncached passes from which on their results are cached: when the profile is saved, or at once. */
+enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
@@ -46,7 +44,6 @@ struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *dr
     profile->driver = driver;
     pf_owner_init(&profile->owner, &profile_type, env->pool);
     profile->end = end_profile;
-    profile->put_passes = pf_datum_put_passes;
     profile->access = (struct pf_access){.mode = 0444};
     pf_cached_init(&profile->cached);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
@@ -224,6 +221,25 @@ char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, cons
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
+void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
+{
+    atomic_fetch_add(&profile->env->passes, 1);
+    pf_lock_take(&profile->lock);
+    profile->unsaved_ns += pf_monotonic_ns() - start;
+    bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
+    if (save) {
+        profile->saving = true;
+        profile->unsaved_ns = 0;
+    }
+    pf_lock_drop(&profile->lock);
+    if (!save)
+        return;
+    pf_datum_put_passes(profile);
+    pf_lock_take(&profile->lock);
+    profile->saving = false;
+    pf_lock_drop(&profile->lock);
+}
+
 /* Restores the cached facts about the rows. The cached sizes depend on these facts. */
 static int restore_facts(struct pf_profile *profile, struct pf_error *error)
 {
@@ -309,7 +325,7 @@ static struct pf_table_sizes *sizes_now(struct pf_profile *profile, size_t table
 static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *error)
 {
     struct pf_profile *profile = (struct pf_profile *)owner;
-    uint64_t start = pf_now_ns();
+    uint64_t start = pf_monotonic_ns();
     if (sizes_now(profile, table))
         return 0;
     struct pf_table_sizes *sizes =
@@ -329,10 +345,10 @@ static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *er
 
 static const struct pf_work sizes_work = {"sizes of", PF_WORK_SIZES, NULL, run_sizes};
 
-/* Fewer contexts than this are named on the thread of the operation. */
+/* Fewer contexts than this are named or sorted on the thread of the operation. */
 enum { FEW_CONTEXTS = 4096 };
 
-static bool names_are_few(struct pf_owner *owner, uint64_t number)
+static bool contexts_are_few(struct pf_owner *owner, uint64_t number)
 {
     (void)number;
     return pf_profile_context_count((struct pf_profile *)owner) < FEW_CONTEXTS;
@@ -351,7 +367,7 @@ static int run_names(struct pf_owner *owner, uint64_t number, struct pf_error *e
     struct pf_profile *profile = (struct pf_profile *)owner;
     if (are_contexts_named(profile))
         return 0;
-    if (!names_are_few(owner, number))
+    if (!contexts_are_few(owner, number))
         atomic_fetch_add(&profile->env->passes, 1);
     if (pf_profile_name_contexts(profile, error))
         return -1;
@@ -361,7 +377,7 @@ static int run_names(struct pf_owner *owner, uint64_t number, struct pf_error *e
     return 0;
 }
 
-static const struct pf_work names_work = {"names of", PF_WORK_NAMES, names_are_few, run_names};
+static const struct pf_work names_work = {"names of", PF_WORK_NAMES, contexts_are_few, run_names};
 
 /* ---- loading on demand -------------------------------------------------------------------------- */
 
@@ -375,7 +391,7 @@ static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_
 {
     if (pf_profile_open(profile, op))
         return -1;
-    int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), op);
+    int result = need_stage(profile, pf_node_stage(&profile->model, node), op);
     if (!result && pf_needs_context_names(node.kind) && !are_contexts_named(profile))
         result = pf_need(op, &names_work, &profile->owner, 0);
     if (!result && !pf_node_exists(&profile->model, node))
@@ -409,5 +425,109 @@ int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_t
         pf_need(op, &sizes_work, &profile->owner, table))
         return -1;
     *sizes = sizes_now(profile, table);
+    return 0;
+}
+
+/* ---- sums, and their orders ---------------------------------------------------------------------- */
+
+enum {
+    /* Fields of the job number of an order, from the lowest bit: the kind (KIND_BITS), OF_ALL, the metric. */
+    KIND_BITS = 3,
+    OF_ALL = 1 << KIND_BITS
+};
+static_assert(PF_BY_LINE < 1 << KIND_BITS, "a kind of order fits its bits");
+
+static int run_order(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    unsigned metric = (unsigned)(number / (2 * OF_ALL));
+    pf_lock_take(&profile->lock);
+    struct pf_aggregate *aggregate = number & OF_ALL ? profile->aggregate : profile->of_metric[metric];
+    pf_lock_drop(&profile->lock);
+    if (!contexts_are_few(owner, number))
+        atomic_fetch_add(&profile->env->passes, 1);
+    return pf_arranged_make(aggregate, metric, (enum pf_arrangement)(number & (OF_ALL - 1)), error);
+}
+
+static const struct pf_work order_work = {"order of", PF_WORK_ORDER, contexts_are_few, run_order};
+
+static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                      struct pf_error *error)
+{
+    struct pf_profile *profile = owner;
+    struct pf_op op = PF_OP; /* interrupted when the calling job is stopped */
+    pf_lock_take(&profile->lock);
+    bool of_all = aggregate == profile->aggregate;
+    assert(of_all || aggregate == profile->of_metric[metric]);
+    pf_lock_drop(&profile->lock);
+    uint64_t number = (uint64_t)metric * 2 * OF_ALL + (of_all ? OF_ALL : 0) + kind;
+    int result = pf_need(&op, &order_work, &profile->owner, number);
+    if (result)
+        *error = op.error;
+    return result;
+}
+
+static int make_sums(struct pf_profile *profile, int metric, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate = pf_datum_get_sums(profile, &metric);
+    bool stored = aggregate;
+    if (!stored)
+        aggregate = metric < 0 ? pf_aggregate_new(&profile->model, error)
+                               : pf_aggregate_of(&profile->model, (unsigned)metric, error);
+    int result = aggregate ? 0 : -1;
+    if (!result && !pf_source_intact(profile->source))
+        result = pf_fail(error, ESTALE, "the file has changed");
+    if (!result)
+        pf_aggregate_share(aggregate, need_order, profile);
+    pf_lock_take(&profile->lock);
+    bool present = pf_aggregate_now(profile, metric); /* of all metrics, made by another job */
+    if (!result && !present)
+        result = pf_put_aggregate(profile, metric, aggregate, stored, error);
+    pf_lock_drop(&profile->lock);
+    if (result || present)
+        pf_aggregate_free(aggregate);
+    return result;
+}
+
+static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    uint64_t start = pf_monotonic_ns();
+    int metric = (int)number - 1;
+    if (pf_profile_aggregate_now(profile, metric))
+        return 0;
+    if (make_sums(profile, metric, error))
+        return -1;
+    pf_profile_note_pass(profile, start);
+    return 0;
+}
+
+static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, run_sums};
+
+/*
+ * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. With PF_SKIMS_METRIC, one
+ * pass that aggregates all metrics is faster than one pass for each further metric.
+ */
+static int metric_to_make(const struct pf_profile *profile, int metric)
+{
+    pf_assert_held(&profile->lock);
+    bool further = profile->of_metric && profile->model.cells->flags & PF_SKIMS_METRIC;
+    return further || !pf_aggregate_is_large(&profile->model) ? -1 : metric;
+}
+
+int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
+                         struct pf_op *op)
+{
+    if (pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op))
+        return -1;
+    pf_lock_take(&profile->lock);
+    *aggregate = pf_aggregate_now(profile, metric);
+    int make = metric_to_make(profile, metric);
+    pf_lock_drop(&profile->lock);
+    if (*aggregate)
+        return 0;
+    if (pf_need(op, &sums_work, &profile->owner, (uint64_t)make + 1))
+        return -1;
+    *aggregate = pf_profile_aggregate_now(profile, metric);
     return 0;
 }

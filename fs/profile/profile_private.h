@@ -14,9 +14,7 @@
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_env *env;
-    void (*end)(struct pf_profile *profile);      /* profile.c: closes and frees the profile after its last release */
-    void (*put_passes)(
-        struct pf_profile *profile); /* passes.c: caches what passes have found; not with `lock` held */
+    void (*end)(struct pf_profile *profile); /* profile.c: after the last release */
     const struct pf_driver *driver;
     struct pf_model model;    /* valid once the profile is open */
     struct pf_source *source; /* closed until the profile is open */
@@ -32,8 +30,7 @@ struct pf_profile {
 
     struct pf_lock lock; /* guards the members below */
     enum pf_stage stage;
-    struct pf_failure
-        failure; /* why the next stage failed to load. Never retried in this profile, which may be half loaded */
+    struct pf_failure failure; /* of the next stage; not retried, as the profile may be half loaded */
     struct pf_table_sizes *table_sizes[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;  /* of all metrics */
     struct pf_aggregate **of_metric; /* by metric; mutual partners share one aggregate; NULL: no aggregate */
@@ -52,12 +49,10 @@ struct pf_profile {
     uint16_t *context_dir_size; /* length of each context's path in bytes; UINT16_MAX: too long */
 };
 
-/* ---- state.c ------------------------------------------------------------------------------------- */
+/* ---- state.c: what is there at present ---------------------------------------------------------- */
 
 /* The number of contexts; 0 until the model is loaded. Called with profile->lock held. */
 uint32_t pf_contexts_now(const struct pf_profile *profile);
-/* pf_profile_aggregate_now for callers that hold profile->lock. */
-struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric);
 
 /*
  * Store and find the size of a file that is too short for checkpoints. pf_put_size returns false if out of memory,
@@ -70,67 +65,95 @@ uint64_t pf_size_in_table(const struct pf_table_sizes *sizes, struct pf_node nod
 /* Stores the size of a node in *size if that needs no open profile; otherwise returns false. */
 bool pf_cached_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
+/* pf_profile_aggregate_now for callers that hold profile->lock. */
+struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric);
 /*
- * Counts a finished pass, and caches the results if enough work is uncached. start: pf_now_ns() at the start of the
- * pass. Called without profile->lock.
+ * True if each of two metrics is the partner of the other: one aggregate serves both. The partner relation need not be
+ * symmetric.
  */
-void pf_profile_note_pass(struct pf_profile *profile, uint64_t start);
-uint64_t pf_now_ns(void);
-
+bool pf_are_twins(const struct pf_profile *profile, int a, int b);
 /*
- * profile_names.c: pf_profile_name makes the names that a stage provides, except those of contexts.
- * pf_profile_name_contexts makes the names of contexts and may be retried after a failure. 0, or -1 with *error filled.
+ * Stores an aggregate of all metrics (-1), or of one metric and its partner; stored: it is in the database. Called with
+ * profile->lock held; takes ownership on success. 0, or -1 with *error filled.
  */
-int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
-int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error);
-
+int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
+                     struct pf_error *error);
 /* Frees all aggregates when the profile is closed. */
 void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
 
-/* datum.c: the cache key of an open source, from its first input; sets profile->device if it is 0. */
-uint64_t pf_profile_open_key(struct pf_profile *profile);
-
-/*
- * profile.c; otherwise for tests: pf_profile_new allocates a profile that is not open; NULL with *error filled.
- * pf_profile_open_here opens a profile on this thread, while no other thread uses it. 0, or -1 with *error filled.
- */
-struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
-int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
-
-/* ---- the database: functions named pf_datum_* read or write it; call them without any lock of fs/ held ---- */
-
-/*
- * passes.c: pf_datum_get_passes restores the cached results of earlier passes. pf_datum_put_passes caches the
- * current results; called without profile->lock.
- */
-void pf_datum_get_passes(struct pf_profile *profile);
-void pf_datum_put_passes(struct pf_profile *profile);
-/*
- * passes.c: the cached sums of all metrics (-1), or of one metric and its partner; owned by the caller. NULL if
- * they are not cached.
- */
-struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int metric);
-
-/*
- * datum.c: requires the source to have these inputs (in the form of pf_profile_inputs), now and whenever they
- * are opened later. 0, or -1 with *error filled: ESTALE if an input differs.
- */
-int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
 /*
  * False if the source has changed since it was opened: nothing may be cached. Once env->ending is set, the source is
  * not checked; each pass checked it at its end.
  */
 bool pf_profile_may_cache(struct pf_profile *profile);
-/* Writes profile->cached to the database if it has changed. Called without profile->lock. */
-void pf_datum_put_tree(struct pf_profile *profile);
-/* datum.c: reads the listings of an older version with these inputs into profile->cached. False if there are none. */
-bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs);
-/* Reads the tree of the present version into profile->cached. False if the database has none that is up to date. */
-bool pf_datum_get_tree(struct pf_profile *profile);
+
+/* ---- profile_names.c ---------------------------------------------------------------------------- */
+
+/*
+ * pf_profile_name makes the names that a stage provides, except those of contexts. pf_profile_name_contexts makes the
+ * names of contexts and may be retried after a failure. 0, or -1 with *error filled.
+ */
+int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
+int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error);
+
+/* ---- profile.c ---------------------------------------------------------------------------------- */
+
+/*
+ * Counts a finished pass, and caches the results if enough work is uncached. start: pf_monotonic_ns() at the start of
+ * the pass. Called without profile->lock.
+ */
+void pf_profile_note_pass(struct pf_profile *profile, uint64_t start);
+
+/*
+ * For tests: pf_profile_new allocates a profile that is not open; NULL with *error filled. pf_profile_open_here opens a
+ * profile on this thread, while no other thread uses it. 0, or -1 with *error filled.
+ */
+struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
+int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
+
+/* ---- datum.c: data in the database -------------------------------------------------------------- */
+
 /* The cache key of the profile if its source has this device and inode number. */
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode);
+/* The cache key of an open source, from its first input; sets profile->device if it is 0. */
+uint64_t pf_profile_open_key(struct pf_profile *profile);
+
+/*
+ * Requires the source to have these inputs (in the form of pf_profile_inputs), now and whenever they are opened later.
+ * 0, or -1 with *error filled: ESTALE if an input differs.
+ */
+int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
+
+/*
+ * The head of the profile's data: everything that generated text depends on, the inputs and the access rights.
+ * pf_profile_accepts returns true if a head matches the present versions and inputs; *access then receives the access
+ * rights of the inputs. The function modifies the bytes of the head.
+ */
+void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
+bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
+
+/* Functions named pf_datum_* read or write the database. Call them without any lock of fs/ held. */
+
+/*
+ * A datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The profile has a
+ * cache.
+ */
+char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                   size_t *size, struct pf_access *access);
+void pf_datum_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                  const struct pf_buf *value);
+
+/*
+ * Reads the tree of the present version into profile->cached, and compares the stored inputs with the disk. False if no
+ * tree is stored, or if an input has changed.
+ */
+bool pf_datum_get_tree(struct pf_profile *profile);
+/* Writes profile->cached to the database if it has changed. */
+void pf_datum_put_tree(struct pf_profile *profile);
+/* Reads the listings of an older version with these inputs into profile->cached. False if there are none. */
+bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs);
 
 /*
  * Put data into profile->cached, in memory only: the listing of a folder that is ready to be searched; the size of a
@@ -139,29 +162,25 @@ uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint6
 void pf_profile_put_folder(struct pf_profile *profile, struct pf_node folder);
 void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
 
+/* ---- passes.c: results of passes in the database ------------------------------------------------ */
+
+/* pf_datum_get_passes restores the stored results of earlier passes. pf_datum_put_passes stores the present ones. */
+void pf_datum_get_passes(struct pf_profile *profile);
+void pf_datum_put_passes(struct pf_profile *profile);
 /*
- * datum.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
- * rights. pf_profile_accepts returns true if a head matches the present versions and inputs; *access then receives the access rights of the
- * inputs. The function modifies the bytes of the head.
+ * The stored sums that include a metric (-1: of all metrics); owned by the caller. Sets *metric to -1 if they are of all
+ * metrics. NULL: none are stored.
  */
-void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
-bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
-/*
- * datum.c: read and write a datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The
- * profile has a cache. Call without any lock of fs/ held.
- */
-char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                   size_t *size, struct pf_access *access);
-void pf_datum_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
-                  const struct pf_buf *value);
+struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric);
+
+/* ---- texts.c ------------------------------------------------------------------------------------ */
 
 /*
- * texts.c: the text of a file, shared by all its handles and jobs. If measuring it has set checkpoints, the text
+ * The text of a file, shared by all its handles and jobs. If measuring it has set checkpoints, the text
  * outlives its handles; of a shorter file only the size is kept.
  */
 struct pf_file_text {
-    struct pf_owner
-        owner; /* first; counts handles, operations and jobs; the last reference is dropped under profile->lock */
+    struct pf_owner owner; /* first; counts handles, operations, jobs; see pf_file_text_release */
     struct pf_text text;
     struct pf_profile *profile; /* a reference, while `owner` has references */
     struct pf_node node;
@@ -171,11 +190,11 @@ struct pf_file_text {
 
 /* The text of a node, created if necessary, with a reference. NULL: out of memory. */
 struct pf_file_text *pf_file_text_of(struct pf_profile *profile, struct pf_node node);
-void pf_file_text_release(struct pf_file_text *text);
+void pf_file_text_release(struct pf_file_text *text); /* takes profile->lock */
 /* Frees all texts, none of which may have references, and all sizes. */
 void pf_file_texts_free(struct pf_profile *profile);
 
-/* For the cache: visits all kept texts with checkpoints of their own, and all sizes. Called with profile->lock held. */
+/* For the cache: visits all texts that outlive their handles and have checkpoints of their own, and all sizes. Called with profile->lock held. */
 void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
 /*

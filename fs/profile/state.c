@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
 /* Accessors of the current state of a profile. No function here opens the profile or starts a job. */
-
-/* Results are cached at once when the uncached passes took this long in total. */
-enum { SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile)
 {
@@ -115,6 +111,36 @@ void pf_profile_free_aggregates(struct pf_profile *profile)
     profile->of_metric_stored = NULL;
     profile->aggregate = NULL;
     profile->of_metric = NULL;
+}
+
+bool pf_are_twins(const struct pf_profile *profile, int a, int b)
+{
+    return a >= 0 && b >= 0 && pf_aggregate_partner(&profile->model, (unsigned)a) == b &&
+           pf_aggregate_partner(&profile->model, (unsigned)b) == a;
+}
+
+int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
+                     struct pf_error *error)
+{
+    pf_assert_held(&profile->lock);
+    size_t n = profile->model.n_metrics;
+    if (metric < 0) {
+        profile->aggregate = aggregate;
+        profile->sums_stored = stored;
+        return 0;
+    }
+    if (!profile->of_metric && !(profile->of_metric = calloc(n, sizeof *profile->of_metric)))
+        return pf_fail_memory(error);
+    if (!profile->of_metric_stored && !(profile->of_metric_stored = calloc(n, sizeof(bool))))
+        return pf_fail_memory(error);
+    int partner = pf_aggregate_partner(&profile->model, (unsigned)metric);
+    profile->of_metric[metric] = aggregate;
+    profile->of_metric_stored[metric] = stored;
+    if (pf_are_twins(profile, metric, partner) && !profile->of_metric[partner]) {
+        profile->of_metric[partner] = aggregate;
+        profile->of_metric_stored[partner] = stored;
+    }
+    return 0;
 }
 
 struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric)
@@ -231,30 +257,4 @@ bool pf_profile_intact(struct pf_profile *profile)
 bool pf_profile_may_cache(struct pf_profile *profile)
 {
     return atomic_load(&profile->env->ending) || pf_source_intact(profile->source);
-}
-
-uint64_t pf_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
-{
-    atomic_fetch_add(&profile->env->passes, 1);
-    pf_lock_take(&profile->lock);
-    profile->unsaved_ns += pf_now_ns() - start;
-    bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
-    if (save) {
-        profile->saving = true;
-        profile->unsaved_ns = 0;
-    }
-    pf_lock_drop(&profile->lock);
-    if (!save)
-        return;
-    profile->put_passes(profile);
-    pf_lock_take(&profile->lock);
-    profile->saving = false;
-    pf_lock_drop(&profile->lock);
 }
