@@ -5,39 +5,47 @@
 #include "formats/afperf/afperf.h"
 
 /*
- * Finds the start of each stop, and the start that data name, by a pass over the events of each id in file order:
+ * Finds the start of each stop, and the start of the region or interval that data name. Events with an id are matched by a pass over the
+ * events of this id in file order:
  *
- * - A stop stops the latest open start before it in its segment. If there is none, it waits: for the next start of the segment, then, at
- *   the end of the segment, for the latest open start of an earlier segment, then for the first start of a later one.
- * - Data name the latest start before them in their segment, open or not; otherwise they wait as stops do.
- * - Starts and stops without id: a stop of a region stops the run's innermost region that is open at its time; the stops of a section, in
- *   file order, stop its intervals in the order of their starts.
+ * - A stop stops the latest start before it in its segment that is still open. If there is none, the stop waits for the next start in the
+ *   segment. If none follows, it takes the latest open start of an earlier segment, else the first start of a later one.
+ * - Data belong to the latest start before them in their segment. If there is none, they wait like a stop. For data it makes no difference
+ *   whether a start has been stopped, or whether other data belong to it.
+ *
+ * Of the events without an id, a stop of a region stops the innermost region of the run that is open at the time of the stop. The stops of
+ * a section, in file order, stop its intervals in the order of their starts.
  */
 
 /*
- * Events are sorted into groups that are matched independently. The first key is the class, then the scope: an object in which ids are
- * unique. The second key is the id, or the time of events without id.
+ * Events are sorted into groups, each of which is matched on its own. The first key of the sorter holds the class and the scope of the
+ * event. The scope is the number of the object whose events are matched with each other. The second key is the id; events without an id
+ * have their time instead.
  */
 enum match_class {
-    MATCH_REGION,                           /* scope: 0, the file */
-    MATCH_INTERVAL,                         /* scope: section */
-    MATCH_NAMELESS,                         /* added to the class of events without id */
-    MATCH_NAMELESS_REGION = MATCH_NAMELESS, /* scope: run */
-    MATCH_NAMELESS_INTERVAL,                /* scope: section; starts by time, then stops in file order */
+    MATCH_REGION,                           /* the scope is the file, number 0 */
+    MATCH_INTERVAL,                         /* the scope is a section */
+    MATCH_NAMELESS,                         /* added to the class of events without an id */
+    MATCH_NAMELESS_REGION = MATCH_NAMELESS, /* the scope is a run */
+    MATCH_NAMELESS_INTERVAL,                /* the scope is a section; its stops are LATE */
 };
-enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 /* a stop without id, after all starts */ };
+/* LATE marks stops that are sorted after all starts of their scope, in file order. */
+enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 };
 
-/* The place of an event, from the highest bit: index in model->events; role; a start's number as a region or interval of a section. */
+/*
+ * The place of an event is a number. Its upper bits are the index of the event in model->events, the next ones the role. The low bits of a
+ * start are the number of its region, or of its interval within the section.
+ */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
 enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
 
-/* A start or stop that is not matched yet. */
+/* An event that is to be matched. `owner` is that of struct afperf_event. */
 struct match {
     uint64_t place, time;
     uint32_t owner;
 };
 
-/* A record of the sorter, which keeps records with equal keys in file order. */
+/* A record of the sorter, which keeps records with equal keys in file order. The keys are `group` and `value`. */
 struct match_record {
     uint64_t group, value;
     struct match event;
@@ -91,25 +99,24 @@ struct matching {
     struct afperf_event block; /* the last start or stop */
     uint32_t n_regions;
 
-    uint64_t group, value;               /* of the events that are being matched */
-    uint64_t segment_begin, segment_end; /* the current segment: indexes of events; segment_end 0: none */
+    uint64_t group, value;               /* keys of the events that are being matched */
+    uint64_t segment_begin, segment_end; /* indexes of the current segment's events; segment_end is 0 before the first one */
     struct match last;                   /* the latest start, if there is any */
     bool any;
 
-    PF_LIST(struct match) open; /* starts */
-    PF_LIST(struct match)
-    stops; /* they wait from `first_stop` on; `segment_stop`: the first of the current segment */
+    PF_LIST(struct match) open; /* starts that have not been stopped */
+    /* Stops. Those from index first_stop on are waiting, and those from segment_stop on belong to the current segment. */
+    PF_LIST(struct match) stops;
     size_t first_stop, segment_stop;
-    PF_LIST(uint64_t)
-    data; /* places of waiting data: of the segment, or, before any start, of all segments */
+    PF_LIST(uint64_t) data; /* places of waiting data; once there is a start, all are from the current segment */
 
-    /* Starts of intervals without id: a queue on disk. */
+    /* A queue of the starts of intervals without an id. It is a store, since it may be long. */
     struct pf_store *queue;
     struct pf_store_window *queued;
     uint64_t first_queued;
 };
 
-/* Adds the event of the walk to the sorter. `class` is that of events with an id. */
+/* Adds the event of the walk to the sorter. `class` is its class if it has an id. */
 static void fill_event(struct matching *matching, enum match_class class, uint32_t scope,
                        enum match_role role, uint32_t number)
 {
@@ -133,7 +140,10 @@ static void fill_event(struct matching *matching, enum match_class class, uint32
     afperf_sort(model, matching->events, &record);
 }
 
-/* Data without id need no match: they belong to the start or stop before them. */
+/*
+ * Adds data to the sorter if they name a region or interval by id. Other data need no match, because they belong to the start or stop
+ * before them, or to all sections of a run.
+ */
 static void fill_data(struct matching *matching)
 {
     const struct afperf_event *data = &matching->walk.event;
@@ -191,7 +201,7 @@ static enum match_role role_of(uint64_t place)
     return (enum match_role)(place >> ROLE_SHIFT & 7);
 }
 
-/* Adds the link of the event at `place` to the region or interval of `start`; time, index: of the other event. */
+/* Adds a link from the event at `place` to the region or interval of `start`. `time` and `index` are those of the counterpart. */
 static void link_event(struct matching *matching, uint64_t place, enum afperf_found found,
                        const struct match *start, uint64_t time, uint64_t index)
 {
@@ -230,7 +240,10 @@ static void link_waiting_data(struct matching *matching, const struct match *sta
     matching->data.n = 0;
 }
 
-/* The waiting stops and data of a segment take a start of an earlier segment, if there is one. */
+/*
+ * Ends the current segment. Its waiting stops take open starts of earlier segments, as long as there are any. Its waiting data take the
+ * latest start, if there is one.
+ */
 static void end_segment(struct matching *matching)
 {
     size_t kept =
@@ -245,7 +258,10 @@ static void end_segment(struct matching *matching)
         link_waiting_data(matching, &matching->last);
 }
 
-/* Ends the events of an id. If the id has starts, each of them has been stopped, so that stops still waiting are duplicates. */
+/*
+ * Ends the events of an id. If it has starts, stops are left waiting only if all starts have been stopped. These stops are therefore
+ * duplicates.
+ */
 static void end_id(struct matching *matching)
 {
     end_segment(matching);
@@ -339,7 +355,7 @@ static void end_group(struct matching *matching)
         link_unclosed(matching, &start);
 }
 
-/* Returns true if an event belongs to the events that are being matched. */
+/* Returns true if an event is to be matched with those that are being matched. */
 static bool is_alike(const struct matching *matching, const struct match_record *record)
 {
     bool by_id = record->group >> CLASS_SHIFT < MATCH_NAMELESS;

@@ -13,12 +13,12 @@
 #include "formats/sql/sql.h"
 
 /*
- * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges of Extra-Prof.
- * The parts; each depends only on the parts listed above it:
+ * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges of Extra-Prof, which are the calls of functions
+ * that Extra-Prof records. Each of these files depends only on the files above it:
  *   probe.c       format detection from the first pages
  *   values.c      values of a row: durations, texts of ranges
  *   partitions.c  threads and streams
- *   lookup.c      numbers of an export -> names, and contexts in bounded memory
+ *   lookup.c      numbers of an export -> names, and contexts of calls and call chains in bounded memory
  *   paths.c       NVTX ranges, call chains, imported call paths -> contexts
  *   tallies.c     sums of calls and activities by context and name
  *   calls.c       ranges and API calls -> times of the CPU
@@ -37,7 +37,7 @@ enum nsight_table {
     NSIGHT_OLD_GPUS,
     NSIGHT_THREAD_NAMES,
     NSIGHT_RUNTIME,
-    NSIGHT_KERNEL, /* first of the four tables of GPU activities, in the order of the events' kinds */
+    NSIGHT_KERNEL, /* the first of the four tables of GPU activities, which have the order of the events' kinds */
     NSIGHT_MEMCPY,
     NSIGHT_MEMSET,
     NSIGHT_SYNC,
@@ -71,7 +71,7 @@ enum { RESOLVED_CORRELATION, RESOLVED_PATH, RESOLVED_DURATION };
 
 /* ---- partitions ---------------------------------------------------------------------------------- */
 
-/* Source of the call paths, the best first. */
+/* The source from which an export's call paths are taken. If an export has several, the first of this list is used. */
 enum nsight_origin {
     NSIGHT_RANGES,   /* NVTX ranges of Extra-Prof */
     NSIGHT_SAMPLED,  /* call chains taken at API calls */
@@ -87,24 +87,27 @@ struct nsight_key {
 #define NSIGHT_NONE UINT32_MAX
 
 /*
- * The partitions: the threads by global id, then the streams by process, device, context and number; if paths are imported, a last
- * partition for visits of unknown threads.
+ * The partitions are first the threads, sorted by global id, then the streams, sorted by process, device, GPU context and number. If the
+ * paths are imported, a last partition has the function visits, because their threads are unknown.
  */
 struct nsight_partitions {
-    PF_LIST(struct nsight_key) keys; /* sorted: a partition's number is its index */
+    PF_LIST(struct nsight_key) keys; /* indexed by partition, once all are known */
     struct pf_strings *streams;      /* keys of streams in order of first appearance */
-    struct pf_strings *domains;      /* keys of Extra-Prof's ranges: process and NVTX domain */
+    struct pf_strings *domains;      /* keys of the NVTX domains of Extra-Prof, each a process and a domain */
     enum nsight_origin origin;
-    bool by_process; /* correlation ids are unique per process only */
+    bool by_process; /* correlation ids are unique within a process, but not in the export */
 };
 
-/* Process part of a global thread id, which has, from the highest bit, 16 bits of machine and VM, 24 of process, 24 of thread. */
+/*
+ * Returns the process part of a global id. From the highest bit, such an id has 16 bits for the machine and VM, 24 for the process and 24
+ * for the thread.
+ */
 static inline uint64_t nsight_process_of(int64_t global)
 {
     return (uint64_t)global >> 24;
 }
 
-/* Returns the process that qualifies a correlation id; 0 if ids are unique in the whole export. */
+/* Returns the process that a correlation id is looked up with; 0 if these ids are unique in the whole export. */
 static inline uint64_t nsight_correlation_process(const struct nsight_partitions *partitions, int64_t global)
 {
     return partitions->by_process ? nsight_process_of(global) : 0;
@@ -115,7 +118,7 @@ bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf
 
 /* ---- the profile --------------------------------------------------------------------------------- */
 
-/* The metrics: their ids, which are also their indexes. */
+/* The ids of the metrics, which are also their indexes. */
 enum {
     NSIGHT_CALLS, /* visits of functions */
     NSIGHT_TIME,
@@ -141,7 +144,7 @@ enum nsight_kind {
 enum nsight_own_table {
     NSIGHT_EVENTS,
     NSIGHT_SUM_API,
-    NSIGHT_SUM_KERNELS, /* first of the sums of activities, in the order of the activities' tables */
+    NSIGHT_SUM_KERNELS, /* the first of the sums of activities, which have the order of enum nsight_table */
     NSIGHT_SUM_MEMCPY,
     NSIGHT_SUM_MEMSET,
     NSIGHT_SUM_SYNC,
@@ -170,21 +173,22 @@ extern const struct pf_numbered nsight_events;
 
 /* ---- look-up by the numbers of an export --------------------------------------------------------- */
 
-/* Cache of names from StringIds: each name is read from the export once. */
+/* Cache of names from the export's table StringIds. */
 struct nsight_names {
     struct pf_ids ids; /* id in StringIds -> number in the tree's strings */
     uint64_t left;     /* bytes that further names may have; the owner sets the limit for all names */
 };
 
+/* The contexts of an API call, or the path of a call chain. A member is PF_NO_CONTEXT if it is unknown. */
 struct nsight_found {
-    uint32_t path; /* context of the call path; PF_NO_CONTEXT: none */
-    uint32_t call; /* context of the call itself; PF_NO_CONTEXT: none */
+    uint32_t path; /* context of the call path */
+    uint32_t call; /* context of the call itself */
 };
 
 /*
- * A map from (process, number) to contexts; numbers are ids of call chains or correlation ids of calls. The map can have as many
- * entries as the export has events, so it is a store sorted by key; entries that do not arrive in order are sorted in bounded
- * memory.
+ * A map from a process and a number to contexts. The numbers are ids of call chains or correlation ids of calls. The map can have
+ * as many entries as the export has events, so it is not held in memory: it is a store of entries, sorted by key. Entries that do
+ * not arrive in order pass through a sorter first.
  */
 enum { NSIGHT_SLOTS = 16 };
 
@@ -196,24 +200,24 @@ struct nsight_lookup {
     uint64_t last[2];         /* process and number of the last entry in the store */
     struct pf_store_window window;
     uint64_t count; /* entries in the store */
-    uint64_t next
-        [NSIGHT_SLOTS]; /* by process modulo NSIGHT_SLOTS: index after the last hit, where the next search begins */
-    unsigned slot; /* slot of the last search */
-    bool near;     /* the last search ended close to its start: the next in `slot` uses the window */
+    /* Index of the entry after the last one that was found, by process modulo NSIGHT_SLOTS. The next search begins there. */
+    uint64_t next[NSIGHT_SLOTS];
+    unsigned slot; /* slot in `next` of the last search */
+    bool near;     /* that search ended close to where it began, so the next one in this slot reads through the window */
 };
 
 /* Makes an empty map, which the end of the run frees. */
 void nsight_lookup_begin(struct pf_run *run, struct nsight_lookup *lookup, uint64_t limit);
 
 /*
- * Building: nsight_lookup_add each entry, then nsight_lookup_finish. The first of several entries with one key that has a path wins,
- * or the first one if none has.
+ * nsight_lookup_add adds an entry, and nsight_lookup_finish completes the map. Of several entries with the same key, the map keeps
+ * the first one that has a path, or the first one if none has.
  */
 void nsight_lookup_add(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process, int64_t number,
                        struct nsight_found found);
 void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup);
 
-/* Looks up a key; both members of the result are PF_NO_CONTEXT on a miss. Not thread-safe. */
+/* Looks up a key. If the map does not have it, both members of the result are PF_NO_CONTEXT. Not thread-safe. */
 struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process,
                                        int64_t number);
 
@@ -221,23 +225,25 @@ struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup 
 
 /* The sums of the calls or activities of one call path, call, stream and name. */
 struct nsight_tally {
+    /* `call` and `stream` are 0 in tallies of calls. */
     struct nsight_tally_key {
-        uint32_t sum;  /* enum nsight_own_table */
-        uint32_t path; /* context, or PF_NO_CONTEXT */
-        uint32_t name; /* in the tree's strings, or PF_NO_STRING */
-        uint32_t call; /* activities: context of the API call that caused them, or PF_NO_CONTEXT; calls: 0 */
-        uint32_t stream; /* activities: index in partitions->streams; calls: 0 */
+        uint32_t sum;    /* the table, enum nsight_own_table */
+        uint32_t path;   /* context of the call path, or PF_NO_CONTEXT */
+        uint32_t name;   /* string of the tree, or PF_NO_STRING */
+        uint32_t call;   /* context of the API call that caused the activities, or PF_NO_CONTEXT */
+        uint32_t stream; /* index in partitions.streams */
     } key;
-    uint32_t context; /* PF_NO_CONTEXT until the caller sets it */
+    uint32_t context; /* context of the activities; PF_NO_CONTEXT until the caller sets it */
     uint64_t count;
-    int64_t bytes, total, least, most; /* durations in ns */
+    int64_t bytes;
+    int64_t total, least, most; /* durations in ns */
 };
 
 struct nsight_tallies {
-    PF_LIST(struct nsight_tally)
-    items; /* in order of first appearance, until nsight_publish_sums sorts them */
-    struct pf_hash_table table;
-    uint32_t recent[64]; /* direct-mapped cache of recent items, in front of the hash table */
+    /* In order of first appearance, until nsight_publish_sums sorts them. */
+    PF_LIST(struct nsight_tally) items;
+    struct pf_hash_table table; /* finds an item by its key */
+    uint32_t recent[64];        /* the item that was last used, by a small hash of its key; saves most look-ups in `table` */
 };
 
 /* ---- the pass over an export ---------------------------------------------------------------------- */
@@ -245,16 +251,16 @@ struct nsight_tallies {
 /* Call paths of the CPU, from any of the sources of enum nsight_origin. */
 struct nsight_paths {
     struct pf_strings *texts;   /* texts of paths, as in the export */
-    PF_LIST(uint32_t) contexts; /* number of a text -> its context */
+    PF_LIST(uint32_t) contexts; /* the context of each text */
     uint64_t text_left;         /* bytes that further texts and symbols may have */
     bool out_of_text;           /* at least one text was skipped because it exceeded text_left */
 
-    bool symbols_read;           /* StringIds was scanned for symbols */
-    bool in_symbols;             /* the scan is after EXTRA_PROF_SYMBOLS */
+    bool symbols_read;           /* the table StringIds has been scanned for symbols */
+    bool in_symbols;             /* the scan has passed the string EXTRA_PROF_SYMBOLS */
     struct pf_strings *pointers; /* addresses of functions, as Extra-Prof writes them */
-    PF_LIST(uint32_t) symbols;   /* number of a pointer -> name, in the tree's strings */
+    PF_LIST(uint32_t) symbols;   /* the name of the function at each pointer; a string of the tree */
 
-    struct nsight_lookup known; /* paths by call chain (NSIGHT_SAMPLED) or by correlation (NSIGHT_IMPORTED) */
+    struct nsight_lookup known; /* paths by call chain (NSIGHT_SAMPLED) or by correlation id (NSIGHT_IMPORTED) */
 };
 
 /* The state of the pass, which its run owns. */
@@ -269,7 +275,7 @@ struct nsight_pass {
     struct nsight_lookup calls; /* contexts of API calls by process and correlation */
     struct nsight_tallies tallies;
     uint64_t bad_times; /* rows whose end is absent or before their start */
-    uint64_t untimed;   /* rows that CUPTI could not time: see nsight_is_timed */
+    uint64_t untimed;   /* rows that CUPTI could not time, see nsight_is_timed */
 };
 
 /* Adds to the value of a metric. */
@@ -280,68 +286,76 @@ static inline void nsight_add(struct nsight_pass *pass, uint32_t partition, uint
 }
 
 /*
- * Returns the text of an NVTX row: from the row itself or, in newer exports, from StringIds. The slice is valid until the next read
- * from pass->sql; its `at` is NULL if the row has no text.
+ * Returns the text of an NVTX row, which newer exports have in StringIds instead of the row. The slice is valid until the next read
+ * from pass->sql. Its `at` is NULL if the row has no text.
  */
 struct pf_slice nsight_nvtx_text(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns end - start in ns; they are the first two columns of every table with times. A difference that is absent, negative or out
- * of range counts in pass->bad_times and gives 0.
+ * Returns the time from start to end in ns. These are the first two columns of every table with times. If one is absent, or their
+ * difference is negative or out of range, returns 0 and counts the row in pass->bad_times.
  */
 int64_t nsight_duration(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns false if a call or activity was not timed, which CUPTI records as start = end = 0. Its duration is unknown (not 0); it
- * counts in pass->untimed.
+ * Returns false if a call or activity was not timed, and counts it in pass->untimed. CUPTI records such a call with start and end
+ * 0, although its duration is unknown.
  */
 bool nsight_is_timed(struct nsight_pass *pass, int64_t start, int64_t end);
 
 /* Reads the NVTX domains of Extra-Prof. */
 void nsight_begin_partitions(struct nsight_pass *pass);
-/* Appends the thread with this global id, as mapped by pf_ordered. Ids must come in ascending order. */
+/* Appends a thread, given as pf_ordered of its global id. Threads must come in ascending order. */
 void nsight_add_thread(struct nsight_pass *pass, uint64_t thread);
-/* Returns the number of an activity's stream in partitions.streams; a new stream is added. */
+/* Returns the number of an activity's stream in partitions.streams. Adds the stream if it is new. */
 uint32_t nsight_stream_of(struct nsight_pass *pass, const struct pf_sql_row *row);
-/* Appends the partitions after the threads, once all activities are read, and fills state->stream_at. */
+/* Appends the partitions that follow the threads, and fills state->stream_at. All activities must have been read. */
 void nsight_add_streams(struct nsight_pass *pass);
 /* Adds the partitions to the model. */
 void nsight_publish_partitions(struct nsight_pass *pass);
 
-/* Returns a string number of the tree: of the name with this id in StringIds, or of "#ID" if it is missing or exceeds names.left. */
+/*
+ * Returns the name with this id in StringIds, as a string of the tree. If it is missing or exceeds names.left, the name is "#" and
+ * the id.
+ */
 uint32_t nsight_name(struct nsight_pass *pass, int64_t id);
 
-/* Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name, which is added if new. */
+/* Returns the child of a context with this kind and name, and adds it if it is new. The parent of roots is PF_NO_CONTEXT. */
 uint32_t nsight_child(struct nsight_pass *pass, uint32_t parent, enum nsight_kind kind, uint32_t name);
 
 void nsight_begin_paths(struct nsight_pass *pass);
-/* Reads call chains or imported paths, whichever partitions.origin requires. */
+/* Reads call chains or imported paths, if partitions.origin says that one of them is the source of the paths. */
 void nsight_read_paths(struct nsight_pass *pass);
 
 /* Returns the context of an NVTX range's call path; PF_NO_CONTEXT if the range has no path. */
 uint32_t nsight_path_of_range(struct nsight_pass *pass, const struct pf_sql_row *row);
 
-/* Returns the context of an API call's path in call chains or imported paths; PF_NO_CONTEXT if it is unknown. */
+/* Returns the context of an API call's path, from call chains or imported paths; PF_NO_CONTEXT if it is unknown. */
 uint32_t nsight_path_of_call(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns the context of an imported row's path; PF_NO_CONTEXT if the row has no path, or if it is a call without a correlation id.
- * Sets *call if the row is an API call; otherwise it is a function visit.
+ * Returns the context of an imported row's path; PF_NO_CONTEXT if the row has no path, or if it is a call whose correlation id is 0.
+ * Sets *call to true for an API call, and to false for a function visit.
  */
 uint32_t nsight_imported_path(struct nsight_pass *pass, const struct pf_sql_row *row, bool *call);
 
-/* Adds a call or activity to the tally of its key, which is added if new. duration in ns. Returns the tally, valid until the next call. */
+/*
+ * Adds a call or activity of this duration in ns to the tally of its key. A new key gets a new tally. Returns the tally, which is
+ * valid until the next call.
+ */
 struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_tally_key *key,
                                   int64_t duration, int64_t bytes);
-/* Adds the rows of the tables of sums, ordered by context (rows without a context first) and name; sorts the tallies in place. */
+/*
+ * Adds the rows of the tables of sums, ordered by context and name. Rows without a context come first. Sorts the tallies in place.
+ */
 void nsight_publish_sums(struct nsight_pass *pass);
 
-/* Reads ranges and API calls; makes the threads, their values, and the contexts of calls. */
+/* Reads ranges and API calls. Adds the threads, their values, and the contexts of calls. */
 void nsight_read_calls(struct nsight_pass *pass);
-/* Reads the visits of imported paths into the last partition, since their threads are unknown. */
+/* Reads the function visits of imported paths into the last partition. */
 void nsight_read_imported(struct nsight_pass *pass);
 
-/* Reads the activities of GPUs; makes the streams, their values and the events, and numbers all partitions. */
+/* Reads the activities of GPUs. Adds the streams, their values and the events, and sorts the partitions. */
 void nsight_read_activities(struct nsight_pass *pass);
 
 #endif
