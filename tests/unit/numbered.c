@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Cursors over numbered records: rows, restrictions, positions. */
 #include "formats/runtime/numbered.h"
+
+#include "formats/kit/pass.h"
 #include "tests/unit/tap.h"
 
-/* Ten records; every third one belongs to context 1; number 4 has no row. */
+/* Ten records; every third one belongs to context 1, none to context 3; number 4 has no row. */
 enum { RECORDS = 10 };
+
+static struct pf_pass pass; /* cancelled at number 5 of a walk over context 3 */
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
@@ -17,6 +21,10 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
 static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error)
 {
+    if (cursor->only.context == 3) {
+        atomic_store(&pass.stop, number == 5);
+        return 0;
+    }
     if (number == 4 || !own || !pf_wanted(cursor->only.partition, number % 2))
         return 0;
     cells[0] = pf_uint(number);
@@ -71,6 +79,23 @@ static void test_damaged_positions(void)
     table.ops->close(&cursor);
 }
 
+static void test_cancelling(void)
+{
+    struct pf_error error;
+    struct pf_cell cell;
+    struct pf_cursor cursor = {.table = &table, .only = {-1, 3, -1, -1}};
+    struct pf_pass *before = pf_pass_begin(&pass);
+    if (table.ops->open(&cursor, &error))
+        abort();
+    ok(table.ops->next(&cursor, &cell, &error) < 0 && error.code == ECANCELED &&
+           pf_numbers_of(&cursor)->next == 6,
+       "a walk over records without rows can be cancelled");
+    atomic_store(&pass.stop, false);
+    ok(table.ops->next(&cursor, &cell, &error) == 0, "and continued");
+    table.ops->close(&cursor);
+    pf_pass_end(before);
+}
+
 int main(void)
 {
     for (int hop = 0; hop < 2; hop++) {
@@ -82,5 +107,6 @@ int main(void)
     walks(PF_UNRESTRICTED, false, "0 1 2 3 5 6 7 8 cannot be read", "what cannot be read ends the walk");
     walks((struct pf_restriction){-1, 2, -1, -1}, false, "no such file", "or its beginning");
     test_damaged_positions();
+    test_cancelling();
     return done();
 }
