@@ -181,7 +181,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 7,
+    .version = 8,
     .kit = &callgrind_format,
     .text = true,
     .probe = probe_callgrind,
@@ -197,7 +197,7 @@ static const struct pf_build_format cachegrind_format = {.state = sizeof(struct 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
-    .version = 6,
+    .version = 7,
     .kit = &cachegrind_format,
     .text = true,
     .probe = probe_cachegrind,

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* Functions, rows or calls between two checks of the pass. */
+enum { CALLGRIND_A_STEP = 8192 };
+
 /* Sentinel: several defined functions (with fn=) have this name. */
 #define SEVERAL (CALLGRIND_NO_FUNCTION - 1)
 
@@ -22,8 +25,8 @@ struct finish {
     uint32_t *only;    /* by name: the only defined function; CALLGRIND_NO_FUNCTION: none; SEVERAL */
     struct callgrind_edge *calls;
     size_t n_calls;
-    struct pf_strings *pairs;   /* interned pairs of name indexes */
-    uint64_t *used;             /* by pair: bit m is set if metric m is not 0 in a call of this pair, bit 0 always */
+    struct pf_strings *pairs; /* interned pairs of name indexes */
+    uint64_t *used; /* by pair: bit m is set if metric m is not 0 in a call of this pair, bit 0 always */
     pf_int128 *own, *inclusive; /* by function: exclusive and inclusive cost of one metric in all threads */
 };
 
@@ -42,6 +45,13 @@ static bool is_defined(const struct finish *finish, uint32_t function)
 {
     return function < finish->callgrind->defined.room && finish->callgrind->defined.at[function] &&
            exists(finish, function);
+}
+
+/* Checks the pass at every CALLGRIND_A_STEP-th item i of a loop. The file has been read, so there is no progress to report. */
+static void callgrind_step(const struct finish *finish, uint64_t i)
+{
+    if (i % CALLGRIND_A_STEP == 0)
+        pf_run_step(finish->build->run, 1, 1);
 }
 
 /* Fills finish->only. */
@@ -111,6 +121,7 @@ static void callgrind_add_rows(struct finish *finish)
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
         struct callgrind_key key = callgrind_key_at(callgrind, i);
         const pf_int128 *costs = callgrind->costs.at + i * callgrind->stride;
+        callgrind_step(finish, i);
         if (key.callee != CALLGRIND_NO_FUNCTION)
             key.callee = callee_of(finish, key.callee);
         callgrind_add_values(finish, &key, costs + 1);
@@ -143,6 +154,7 @@ static void list_calls(struct finish *finish)
     for (size_t i = 0; i < finish->n_calls; i++) {
         const struct callgrind_edge *call = &finish->calls[i];
         uint32_t caller = finish->context[call->key.caller], callee = finish->context[call->key.callee];
+        callgrind_step(finish, i);
         for (unsigned m = 0; m < callgrind->n_metrics; m++) {
             struct pf_cell cells[CALLGRIND_COLUMNS] = {
                 [CALLGRIND_THREAD] = pf_int(call->key.thread),
@@ -186,6 +198,7 @@ static void warn_of_shares(struct finish *finish, unsigned metric)
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
         struct callgrind_key key = callgrind_key_at(callgrind, i);
         pf_int128 cost = callgrind->costs.at[i * callgrind->stride + 1 + metric];
+        callgrind_step(finish, i);
         if (key.callee != CALLGRIND_NO_FUNCTION)
             continue;
         callgrind_saturate(&finish->own[key.caller], cost);
@@ -226,8 +239,10 @@ void callgrind_finish(struct callgrind *callgrind)
     finish.inclusive = zeroed(build, finish.functions, sizeof *finish.inclusive);
     finish.pairs = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     callgrind_find_only(&finish, names);
-    for (uint32_t i = 0; i < finish.functions; i++)
+    for (uint32_t i = 0; i < finish.functions; i++) {
+        callgrind_step(&finish, i);
         finish.context[i] = exists(&finish, i) ? pf_build_enter(build, PF_NO_CONTEXT, i) : PF_NO_CONTEXT;
+    }
     callgrind_add_rows(&finish);
     qsort(finish.calls, finish.n_calls, sizeof *finish.calls, callgrind_by_key);
     if (finish.n_calls)

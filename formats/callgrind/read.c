@@ -83,10 +83,12 @@ static void callgrind_add_counts(struct callgrind *callgrind, struct pf_slice co
             return;
         }
         unsigned metric = callgrind->metric[event];
-        if (!add_to(&to[metric], count) || (own && !add_to(&callgrind->part[metric], count))) {
+        pf_int128 sum = to[metric];
+        if (!add_to(&sum, count) || (own && !add_to(&callgrind->part[metric], count))) {
             callgrind_warn(callgrind, "error", "overflow", "sum exceeds 128 bits: count skipped");
             return;
         }
+        to[metric] = sum;
         if (own)
             add_line_cost(callgrind, metric, count);
     }
@@ -458,7 +460,8 @@ static void callgrind_read_line(struct pf_build *build, const struct pf_line *li
         callgrind_warn(callgrind, "warning", "long-line", "line too long: only its beginning is read");
     bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
     enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
-    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends with such a line */
+    if (open && !costs &&
+        (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends with such a line */
         callgrind_warn(callgrind, "fatal", "cut",
                        "the last line has no newline: line skipped, the file is truncated");
         return;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/kit/pass.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_callgrind_driver, pf_cachegrind_driver;
@@ -65,6 +66,10 @@ static void costs(void)
                "all,f,Ir,170141183460469231731687303715884105727|"
                "all,f,Ir (inc),170141183460469231731687303715884105727|",
                "error overflow|", "a count that exceeds all sums is skipped with a warning");
+    values_are(IR "fn=f\n1 170141183460469231731687303715884105727\nfn=g\n1 1\n",
+               "all,f,Ir,170141183460469231731687303715884105727|"
+               "all,f,Ir (inc),170141183460469231731687303715884105727|",
+               "error overflow|", "a count that exceeds the sum of all functions is in no sum");
     values_are("positions: instr line\nevents: Ir Dr\nfn=f\n0x10 5 1 2\n+3 * 4\n* +1 . 8\n",
                "all,f,Ir,5|all,f,Ir (inc),5|all,f,Dr,10|all,f,Dr (inc),10|", "",
                "two positions, points for zeros, missing counts");
@@ -257,14 +262,16 @@ static void damage(void)
                "so do totals without a newline");
     values_are(IR "fn=f\n1 2\ntotals: 3", "all,f,Ir,2|all,f,Ir (inc),2|",
                "warning no-newline|warning totals|", "and they are compared with the sums");
-    values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "half a keyword is a truncation");
+    values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|",
+               "half a keyword is a truncation");
     values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "so is half a name");
     values_are("creator: yappi\n" IR "fn=f\n1 2", "all,f,Ir,2|all,f,Ir (inc),2|", "",
                "yappi writes no newline at the end");
     values_are(IR "fn=f\n\001garbage\nqq=1\n12 abc\n+x 5\n3 1 2\n4 8\n", "all,f,Ir,9|all,f,Ir (inc),9|",
                "warning bad-line|warning bad-line|error bad-count|error bad-position|warning excess-counts|",
                "invalid lines are skipped");
-    values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|", "costs outside of functions");
+    values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|",
+               "costs outside of functions");
     values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
                "a call without costs");
     values_are(MARK IR "fn=f\n1 2\n", "all,f,Ir,2|all,f,Ir (inc),2|", "", "a byte order mark is skipped");
@@ -286,6 +293,17 @@ static void damage(void)
     refused("version: 1\n", "and a file without events");
 }
 
+/* Costs of 0 add no lines, whose sorting reports its end, too. */
+static void cancelling(void)
+{
+    struct pf_pass pass = {0}, *before = pf_pass_begin(&pass);
+    struct file file = read_by(&pf_callgrind_driver, IR "fn=f\n1 0\ncfn=g\ncalls=1 1\n1 0\n");
+    pf_pass_end(before);
+    ok(file.loaded && atomic_load(&pass.done) == 1 && atomic_load(&pass.total) == 1,
+       "the work after the last line can be cancelled");
+    file_close(&file);
+}
+
 static void cachegrind(void)
 {
     const char *head = "desc: I1 cache: 1 B\ncmd: ./a\nevents: Ir Dr \n";
@@ -298,8 +316,7 @@ static void cachegrind(void)
           "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "", "with costs by line");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 -2\n-7 4\nzz\nsummary: 5 0\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,-2|",
-          "warning bad-line|warning bad-line|warning totals|",
-          "differences, invalid lines, a wrong summary");
+          "warning bad-line|warning bad-line|warning totals|", "differences, invalid lines, a wrong summary");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "warning no-newline|warning no-summary|",
           "a cut file");
@@ -336,7 +353,8 @@ static void probing(void)
         {"a YAML key is not an events line", "events:\n  - push\n", false, false},
         {"nor is a version without events", "version: 1\nname: x\n", false, false},
         {"assignments are rejected", "cmd: make\nfn=x\n", false, false},
-        {"Massif's format is rejected", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false, false},
+        {"Massif's format is rejected", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false,
+         false},
         {"an empty file is rejected", "", false, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -358,6 +376,7 @@ int main(void)
     units();
     long_events();
     damage();
+    cancelling();
     cachegrind();
     probing();
     return done();
