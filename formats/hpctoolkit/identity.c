@@ -82,6 +82,9 @@ void hpc_threads_free(struct hpc_threads *threads)
 
 enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 
+/* Threads between two checks of the pass. */
+enum { THREADS_A_STEP = 8192 };
+
 /*
  * Which elements of an identity a thread's name contains: the rank and the last element; all except the node; all; all,
  * with physical numbers.
@@ -140,6 +143,8 @@ static bool name_identities(struct pf_run *run, enum detail detail, struct pf_ro
     bool unique = true;
     for (uint32_t i = 0; i < state->threads.count && (unique || items); i++) {
         char name[NAME_MAX_SIZE + 40];
+        if (i % THREADS_A_STEP == 0)
+            pf_run_step(run, i, state->threads.count);
         uint32_t profile = state->threads.items[i].profile;
         size_t base = print_name(state, &state->threads.items[i], detail, name), size = base;
         unique = hpc_take_name(run, taken, name, size);
@@ -192,8 +197,11 @@ void hpc_publish_threads(struct pf_run *run)
     while (detail < PHYSICAL && !name_identities(run, detail, NULL))
         detail++;
     (void)name_identities(run, detail, items);
-    for (uint32_t i = 0; i < threads->count; i++)
+    for (uint32_t i = 0; i < threads->count; i++) {
+        if (i % THREADS_A_STEP == 0)
+            pf_run_step(run, i, threads->count);
         add_identity_fields(run, &threads->items[i], fields);
+    }
     forget_identities(threads);
     pf_rows_free(partitions->items); /* rows of an earlier attempt that failed */
     pf_rows_free(partitions->fields);

@@ -8,7 +8,7 @@
 
 static const struct pf_note_kind broken_block = {"error", "broken-block", NULL};
 
-enum { PAIRS_A_STEP = 1 << 16, BLOCKS_A_STEP = 8192 };
+enum { PAIRS_A_STEP = 1 << 16, BLOCKS_A_STEP = 8192, CONTEXTS_A_STEP = 8192 };
 
 struct hpc_search {
     struct pf_run *run;
@@ -18,6 +18,7 @@ struct hpc_search {
     struct pf_ids found;
     PF_LIST(uint32_t) ids; /* in order of discovery */
     uint64_t done, total;  /* pairs read so far, and all pairs: the progress of the pass */
+    uint64_t left;         /* bytes of pairs and values that blocks may still refer to */
 };
 
 static void search_add_context(struct hpc_search *search, uint32_t id)
@@ -25,6 +26,15 @@ static void search_add_context(struct hpc_search *search, uint32_t id)
     if (pf_ids_find(&search->model->ids, id) == PF_NO_ID &&
         pf_run_check(search->run, pf_ids_add(&search->found, id, 0, search->run->error)))
         *PF_PUSH(search->run, search->ids) = id;
+}
+
+/* Counts a pair and its values. Returns false if they exceed the limit. */
+static bool search_use_bytes(struct hpc_search *search, uint64_t values)
+{
+    uint64_t size = HPC_PAIR + values * HPC_VALUE;
+    bool fits = size <= search->left;
+    search->left -= fits ? size : 0;
+    return fits;
 }
 
 /*
@@ -41,7 +51,8 @@ static void search_block(struct hpc_search *search, struct hpc_block *block, uin
     for (int64_t before = -1; sound && entry < block->n_contexts; entry++, before = id, values = end) {
         sound =
             pf_run_check(run, hpc_block_pair(search->reader, block, entry, &id, &first, &end, run->error));
-        if (!sound || id <= before)
+        sound = sound && id > before && search_use_bytes(search, end - first);
+        if (!sound)
             break;
         if (search->done++ % PAIRS_A_STEP == 0)
             pf_run_step(run, search->done, search->total);
@@ -59,6 +70,8 @@ static void search_block(struct hpc_search *search, struct hpc_block *block, uin
 static void search_blocks(struct hpc_search *search)
 {
     struct hpc_state *state = search->state;
+    /* Blocks of an undamaged file do not overlap. Twice the file's size leaves room for what damaged blocks take. */
+    search->left = 2 * pf_input_size(state->profile_db);
     search->total = state->summary.n_contexts;
     for (uint32_t i = 0; i < state->threads.count; i++)
         search->total += state->threads.items[i].block.n_contexts;
@@ -95,8 +108,11 @@ static void add_unlisted(struct pf_run *run, struct hpc_model *model)
     if (!search->ids.n)
         return;
     qsort(search->ids.at, search->ids.n, sizeof *search->ids.at, by_context_id);
-    for (size_t i = 0; i < search->ids.n; i++)
+    for (size_t i = 0; i < search->ids.n; i++) {
+        if (i % CONTEXTS_A_STEP == 0)
+            pf_run_step(run, i, search->ids.n);
         (void)hpc_model_add_bare(run, model, search->ids.at[i], "unlisted instruction", HPC_INSTRUCTION, 0);
+    }
     pf_run_warn(run, "warning", "unlisted-contexts", 0, -1,
                 "%zu contexts with values are missing in the calling-context tree: added without a parent "
                 "(hpcprof omits instructions below source lines)",

@@ -33,6 +33,7 @@ size_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit)
         size_t more = end ? (size_t)(end - bytes) : have;
         memcpy(meta->string + size, bytes, more);
         size += more;
+        meta->scanned += more;
         if (end)
             return size;
     }
@@ -81,7 +82,7 @@ struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet)
     struct hpc_meta *meta = PF_OWN(run, calloc(1, sizeof *meta), free_meta);
     meta->run = run;
     meta->state = hpc_state(run->model);
-    meta->size = meta->budget = pf_input_size(meta->state->description);
+    meta->size = pf_input_size(meta->state->description);
     for (int i = 0; i < WINDOWS; i++)
         meta->windows[i] = (struct pf_window){.input = meta->state->description, .room = PAGE};
     read_sections(meta, quiet);

@@ -28,7 +28,7 @@ struct hpc_meta {
     struct hpc_extent sections[SECTIONS];
     struct pf_window windows[HPC_META_WINDOWS]; /* a direct-mapped cache of the file's pages */
     char string[HPC_STRING_MAX];                /* buffer for the last string read */
-    uint64_t budget; /* how many more bytes of distinct strings an undamaged file can contain */
+    uint64_t scanned;                           /* total bytes of all strings read so far */
 };
 
 /*

@@ -25,24 +25,25 @@ struct meta_tree_reading {
     struct hpc_model *model;
     struct hpc_array lists[HPC_LISTS];
     PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
+    struct pf_ids names;                    /* file offset of a string -> its number in the tree's strings */
     uint64_t
         walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
     bool duplicates; /* a duplicate context id has been reported */
 };
 
 /*
- * Interns a string of the file in the tree's strings. The strings of an undamaged file do not overlap, so their total size
- * is at most the file's: this is the budget. Once it is used up, strings become empty.
+ * Interns a string of the file in the tree's strings. Each offset is read once. Strings of an undamaged file do not overlap,
+ * so their total size is at most the file's: further strings become empty.
  */
-static uint32_t intern_at(const struct meta_tree_reading *reading, uint64_t pointer)
+static uint32_t intern_at(struct meta_tree_reading *reading, uint64_t pointer)
 {
     struct hpc_meta *meta = reading->meta;
-    struct pf_strings *strings = reading->model->tree->strings;
-    size_t size = meta->budget ? hpc_meta_string(meta, pointer, HPC_STRING_MAX) : 0;
-    uint32_t before = pf_strings_count(strings);
-    uint32_t id = hpc_intern(reading->run, strings, meta->string, size);
-    if (pf_strings_count(strings) > before)
-        meta->budget -= meta->budget < size ? meta->budget : size;
+    uint32_t id = pf_ids_find(&reading->names, pointer);
+    if (id != PF_NO_ID)
+        return id;
+    size_t size = meta->scanned < meta->size ? hpc_meta_string(meta, pointer, HPC_STRING_MAX) : 0;
+    id = hpc_intern(reading->run, reading->model->tree->strings, meta->string, size);
+    pf_run_check(reading->run, pf_ids_add(&reading->names, pointer, id, reading->run->error));
     return id;
 }
 
@@ -97,7 +98,7 @@ static void name_nameless_function(const struct meta_tree_reading *reading, stru
  * Reads record i of a list. A function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. A module or
  * file: u32 flags, padding, u64 path.
  */
-static void read_item_record(const struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
+static void read_item_record(struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
 {
     const struct hpc_array *array = &reading->lists[list];
     const unsigned char *bytes =
@@ -144,7 +145,8 @@ static void read_item_list(struct meta_tree_reading *reading, enum hpc_list list
 
 /* ---- contexts ----------------------------------------------------------------------------------------- */
 
-static void note_context(const struct meta_tree_reading *reading, uint64_t offset, const char *code, const char *text)
+static void note_context(const struct meta_tree_reading *reading, uint64_t offset, const char *code,
+                         const char *text)
 {
     pf_run_warn(reading->run, "error", code, 0, offset, "meta.db: %s", text);
 }
@@ -171,8 +173,8 @@ static void push_children(struct meta_tree_reading *reading, uint64_t at, uint64
  * Reads the optional parts of a context that its flags declare, in words of eight bytes: a function; a file and a line; a
  * module and an offset.
  */
-static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context, const unsigned char *words,
-                      size_t n_words, unsigned flags)
+static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context,
+                      const unsigned char *words, size_t n_words, unsigned flags)
 {
     size_t used = 0;
     if (flags & HAS_FUNCTION && used + 1 <= n_words) {
@@ -330,6 +332,7 @@ static void read_tree(struct meta_tree_reading *reading)
 void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
 {
     struct meta_tree_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    PF_OWN(run, &reading->names, pf_ids_free);
     reading->run = run;
     reading->model = model;
     reading->meta = hpc_meta_begin(run, true); /* opening has published these warnings already */

@@ -56,7 +56,7 @@ void hpc_profiles_load(struct pf_run *run);
  * A block holds one thread's values in profile.db: an array of values, each with its metric's id, and an array of pairs
  * (context id, index of the context's first value) by ascending context id.
  */
-enum { HPC_PAIR = 12 }; /* size of a pair in bytes */
+enum { HPC_PAIR = 12, HPC_VALUE = 10 }; /* sizes of a pair and a value in bytes */
 
 /* True if a block is within its file. In experiment.xml's layout, also sets block->indices: the pairs follow the values. */
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block);

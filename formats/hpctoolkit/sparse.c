@@ -45,11 +45,10 @@ static void sort_group(struct hpc_group *group)
 /* ---- blocks --------------------------------------------------------------------------------------- */
 
 /*
- * Sizes of a value and of a pair in bytes. A value is u16 metric, f64 value in meta.db's layout; the order is reversed
- * in experiment.xml's. In the latter a pair with the context id END ("end!") terminates the pairs; its index is the
- * number of values.
+ * A value is u16 metric, f64 value in meta.db's layout; the order is reversed in experiment.xml's. In the latter a pair
+ * with the context id END ("end!") terminates the pairs; its index is the number of values.
  */
-enum { VALUE = 10, PAIR = HPC_PAIR, END = 0x656e6421 };
+enum { END = 0x656e6421 };
 
 /* Maximum number of values of one context: one per metric id, which has 16 bits. */
 enum { GROUP_MAX = 1 << 16 };
@@ -58,11 +57,11 @@ bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block)
 {
     bool xml4 = state->layout == HPC_XML4;
     uint64_t end = pf_input_size(state->profile_db);
-    if (!hpc_fits(block->values, block->n_values, VALUE, end))
+    if (!hpc_fits(block->values, block->n_values, HPC_VALUE, end))
         return false;
     if (xml4)
-        block->indices = block->values + block->n_values * VALUE;
-    return hpc_fits(block->indices, (uint64_t)block->n_contexts + xml4, PAIR, end);
+        block->indices = block->values + block->n_values * HPC_VALUE;
+    return hpc_fits(block->indices, (uint64_t)block->n_contexts + xml4, HPC_PAIR, end);
 }
 
 void hpc_block_reader_init(struct hpc_block_reader *reader, const struct hpc_state *state, size_t room)
@@ -104,8 +103,8 @@ int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *
     uint64_t number;
     if (reader->state->layout != HPC_XML4 || !block->indices || block->is_cut)
         return 1;
-    const unsigned char *bytes =
-        pf_window_at(&reader->pairs, block->indices + (uint64_t)block->n_contexts * PAIR, PAIR, error);
+    const unsigned char *bytes = pf_window_at(
+        &reader->pairs, block->indices + (uint64_t)block->n_contexts * HPC_PAIR, HPC_PAIR, error);
     if (!bytes)
         return -1;
     decode_pair(reader->state, bytes, &id, &number);
@@ -117,14 +116,14 @@ int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *bloc
 {
     bool last = i + 1 == block->n_contexts;
     uint32_t next;
-    const unsigned char *bytes =
-        pf_window_at(&reader->pairs, block->indices + (uint64_t)i * PAIR, last ? PAIR : 2 * PAIR, error);
+    const unsigned char *bytes = pf_window_at(&reader->pairs, block->indices + (uint64_t)i * HPC_PAIR,
+                                              last ? HPC_PAIR : 2 * HPC_PAIR, error);
     if (!bytes)
         return -1;
     decode_pair(reader->state, bytes, id, first);
     *end = block->n_values;
     if (!last)
-        decode_pair(reader->state, bytes + PAIR, &next, end);
+        decode_pair(reader->state, bytes + HPC_PAIR, &next, end);
     return *first <= *end && *end <= block->n_values && *end - *first <= GROUP_MAX;
 }
 
@@ -141,7 +140,8 @@ static double number_in_value(const struct hpc_state *state, const unsigned char
 int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *block, uint64_t i,
                     uint32_t *metric, double *value, struct pf_error *error)
 {
-    const unsigned char *bytes = pf_window_at(&reader->values, block->values + i * VALUE, VALUE, error);
+    const unsigned char *bytes =
+        pf_window_at(&reader->values, block->values + i * HPC_VALUE, HPC_VALUE, error);
     if (!bytes)
         return -1;
     *metric = metric_id_in_value(reader->state, bytes);
@@ -164,11 +164,11 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
     *context = pf_ids_find(&state->model.ids, id);
     if (*context == PF_NO_ID || first == end)
         return 0;
-    const unsigned char *bytes =
-        pf_window_at(&reader->values, block->values + first * VALUE, (size_t)(end - first) * VALUE, error);
+    const unsigned char *bytes = pf_window_at(&reader->values, block->values + first * HPC_VALUE,
+                                              (size_t)(end - first) * HPC_VALUE, error);
     if (!bytes)
         return -1;
-    for (; first < end; first++, bytes += VALUE) {
+    for (; first < end; first++, bytes += HPC_VALUE) {
         uint32_t metric_id = metric_id_in_value(state, bytes), metric = pf_ids_find(known, metric_id);
         if (metric != PF_NO_ID &&
             hpc_group_add(group, metric_id, metric, number_in_value(state, bytes), error))
@@ -187,7 +187,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
         uint32_t middle = low + (high - low) / 2, id;
         unsigned char bytes[4];
         ssize_t got = pf_input_read(state->profile_db, bytes, sizeof bytes,
-                                    block->indices + (uint64_t)middle * PAIR, error);
+                                    block->indices + (uint64_t)middle * HPC_PAIR, error);
         if (got < (ssize_t)sizeof bytes)
             return got < 0 ? -1 : pf_fail(error, ENODATA, "profile.db ends inside a block");
         id = pf_u32(bytes, state->big_endian);

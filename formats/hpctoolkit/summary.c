@@ -91,12 +91,18 @@ const struct pf_numbered hpc_summary = {PF_NUMBERED, .begin = begin_summary, .ro
 static double metric_operand(void *arg, uint32_t id, bool *known)
 {
     const struct hpc_group *group = arg;
-    for (size_t i = 0; i < group->count; i++)
-        if (group->values[i].id == id) {
-            *known = true;
-            return group->values[i].value;
-        }
-    return 0;
+    size_t low = 0, high = group->count;
+    while (low < high) { /* the values are sorted by metric id */
+        size_t middle = low + (high - low) / 2;
+        if (group->values[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == group->count || group->values[low].id != id)
+        return 0;
+    *known = true;
+    return group->values[low].value;
 }
 
 /* Computes a derived metric of a context from the context's values. Each entry has one row number per row of summary_metrics. */
