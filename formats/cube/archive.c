@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/cube.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +48,17 @@ static bool is_zero_block(const unsigned char *block)
  */
 static bool read_size_field(const unsigned char *block, uint64_t *size)
 {
-    char digits[SIZE_LENGTH + 1] = "", *end;
     const unsigned char *field = block + SIZE_AT;
-    memcpy(digits, field, SIZE_LENGTH);
+    struct pf_slice digits = pf_slice((const char *)field, SIZE_LENGTH);
+    pf_int128 octal;
     if (field[0] & 0x80) {
         *size = pf_u64(field + SIZE_LENGTH - 8, true);
         return field[0] == 0x80 && !memcmp(field + 1, "\0\0\0", 3) && !(*size >> 62);
     }
-    const char *first = digits + strspn(digits, " ");
-    *size = strtoull(first, &end, 8); /* 12 octal digits are 36 bits: no overflow */
-    return isdigit((unsigned char)*first) && end > first;
+    pf_skip_blanks(&digits);
+    bool valid = pf_take_base(&digits, 8, &octal);
+    *size = (uint64_t)octal; /* 12 octal digits are 36 bits */
+    return valid;
 }
 
 /* ---- list of members ---------------------------------------------------------------------------- */
@@ -100,7 +100,8 @@ static void take_pax(struct archive_walk *walk, uint64_t offset, uint64_t size)
     walk->has_size = pf_take_number(&digits, &walk->size);
 }
 
-static void take_file_member(struct archive_walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
+static void take_file_member(struct archive_walk *walk, const unsigned char *block, uint64_t offset,
+                             uint64_t size)
 {
     char text[NAME_SIZE + 1] = "";
     const char *name = text;

@@ -392,8 +392,14 @@ static unsigned number_digit_of(char c)
 bool pf_take_digits(struct pf_slice *text, pf_int128 *number)
 {
     bool hex = text->end - text->at > 2 && text->at[0] == '0' && (text->at[1] | 32) == 'x';
-    const char *first = text->at += hex ? 2 : 0;
-    unsigned base = hex ? 16 : 10, digit;
+    text->at += hex ? 2 : 0;
+    return pf_take_base(text, hex ? 16 : 10, number);
+}
+
+bool pf_take_base(struct pf_slice *text, unsigned base, pf_int128 *number)
+{
+    const char *first = text->at;
+    unsigned digit;
     *number = 0;
     for (; text->at < text->end && (digit = number_digit_of(*text->at)) < base; text->at++)
         if (__builtin_mul_overflow(*number, (pf_int128)base, number) ||

@@ -46,6 +46,9 @@ double pf_fixed_double(pf_int128 value, unsigned places);
  */
 bool pf_take_digits(struct pf_slice *text, pf_int128 *number);
 
+/* Like pf_take_digits, for digits of this base (2 to 16), without a prefix. */
+bool pf_take_base(struct pf_slice *text, unsigned base, pf_int128 *number);
+
 /* Consumes 1 to 18 decimal digits. Returns false, without consuming, if there is no digit. */
 static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
 {

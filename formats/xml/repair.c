@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/number.h"
 #include "formats/kit/utf8.h"
 
 enum {
     MARKUP_MAX = 1 << 20,   /* maximum size of a tag or a comment in bytes */
     OPEN_MAX = 1 << 24,     /* maximum size of the names of all open elements in bytes */
     ATTRIBUTES_MAX = 256,   /* maximum number per tag, since libxml2 compares all pairs of names */
+    REFERENCE_MAX = 11,     /* maximum size of a numeric reference such as &#x10FFFF; in bytes */
     TEXT_PIECE = 256 << 10, /* size in bytes from which text is passed on before its end has been fed */
     PIECE = 4 << 10 /* minimum size of output in bytes, since libxml2 moves the unread rest of its buffer every few tags */
 };
@@ -127,13 +129,13 @@ static size_t reference(const char *text, size_t size, unsigned long *c)
             *c = (unsigned char)names[i].sign;
             return strlen(names[i].name);
         }
-    char digits[12] = "";
-    memcpy(digits, text, size < sizeof digits - 1 ? size : sizeof digits - 1);
-    bool hexadecimal = digits[1] == '#' && digits[2] == 'x';
-    char *first = digits + 2 + hexadecimal, *end;
-    *c = strtoul(first, &end, hexadecimal ? 16 : 10);
-    bool sound = digits[1] == '#' && isxdigit((unsigned char)*first) && *end == ';';
-    return sound && is_character(*c) ? (size_t)(end + 1 - digits) : 0;
+    struct pf_slice rest = pf_slice(text, size < REFERENCE_MAX ? size : REFERENCE_MAX);
+    pf_int128 code;
+    bool numeric = pf_take(&rest, "&#"), hexadecimal = pf_take(&rest, "x");
+    if (!numeric || !pf_take_base(&rest, hexadecimal ? 16 : 10, &code) || !pf_take(&rest, ";"))
+        return 0;
+    *c = (unsigned long)code;
+    return is_character(*c) ? (size_t)(rest.at - text) : 0;
 }
 
 /* Returns the length of a valid XML character beyond ASCII, or 0. */

@@ -242,8 +242,24 @@ static void locale_does_not_matter(void)
     setlocale(LC_ALL, "C");
 }
 
+static bool takes(const char *text, unsigned base, pf_int128 want, const char *rest)
+{
+    struct pf_slice slice = pf_slice(text, strlen(text));
+    pf_int128 number;
+    return pf_take_base(&slice, base, &number) && number == want && pf_is(slice, rest);
+}
+
+static void bases(void)
+{
+    ok(takes("0000017780", 8, 0177, "80"), "octal digits end at an 8");
+    ok(takes("fFg", 16, 255, "g"), "hexadecimal digits may be of either case");
+    ok(takes("7a", 10, 7, "a"), "decimal digits end at a letter");
+    ok(!takes("8", 8, 0, "8") && !takes("", 16, 0, ""), "a number has at least one digit");
+}
+
 int main(void)
 {
+    bases();
     grammar();
     what_is_no_number();
     limits();
