@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Handlers for the elements of anchor.xml. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "formats/cube/anchor.h"
+#include "formats/kit/number.h"
 
 /* Maximum size in bytes of a call path's parameters. */
 enum { PARAMETERS_MAX = 4096 };
@@ -19,17 +19,26 @@ static const char *anchor_attribute(const struct pf_cube_reading *reading, const
     return pf_xml_attribute(reading->xml, name);
 }
 
+/* Returns a text without surrounding whitespace, which includes newlines. */
+static struct pf_slice anchor_trimmed(const char *text, size_t size)
+{
+    struct pf_slice slice = pf_slice(text, size);
+    while (slice.at < slice.end && isspace((unsigned char)*slice.at))
+        slice.at++;
+    while (slice.end > slice.at && isspace((unsigned char)slice.end[-1]))
+        slice.end--;
+    return slice;
+}
+
+/* Parses an integer of at most 18 digits. Returns `otherwise` if the text is NULL or not an integer. */
 static int64_t integer_or(const char *text, int64_t otherwise)
 {
-    char *end;
-    if (!text)
+    struct pf_slice rest = anchor_trimmed(text, text ? strlen(text) : 0);
+    bool negative = pf_take(&rest, "-");
+    uint64_t number;
+    if (!pf_take_number(&rest, &number) || pf_size(rest))
         return otherwise;
-    errno = 0;
-    int64_t value = strtoll(text, &end, 10);
-    bool any = end != text;
-    while (isspace((unsigned char)*end))
-        end++;
-    return any && !*end && !errno ? value : otherwise;
+    return negative ? -(int64_t)number : (int64_t)number;
 }
 
 /* Reads an id, which is never negative. An invalid id makes the file's values unusable. */
@@ -72,13 +81,10 @@ static struct pf_cell line_or_rank_cell(const char *text)
 /* Returns a NUL-terminated copy without surrounding whitespace, owned by the cube. */
 static const char *keep_trimmed(const struct pf_cube_reading *reading, const char *text, size_t size)
 {
-    const struct pf_cube *cube = reading->cube;
-    while (size && isspace((unsigned char)*text))
-        text++, size--;
-    while (size && isspace((unsigned char)text[size - 1]))
-        size--;
+    struct pf_strings *texts = reading->cube->texts;
+    struct pf_slice kept = anchor_trimmed(text, size);
     /* The pool NUL-terminates each string. */
-    return pf_interned(cube->texts, pf_run_intern(reading->run, cube->texts, text, size)).text;
+    return pf_interned(texts, pf_run_intern(reading->run, texts, kept.at, pf_size(kept))).text;
 }
 
 /* ---- head: attributes and metrics --------------------------------------------------------------- */
