@@ -8,6 +8,9 @@
 /* Bytes per read. Reads of the head are smaller, since the head is short. */
 enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
+/* Nodes of the system tree between two checks of the pass. */
+enum { NODES_A_STEP = 8192 };
+
 /* ---- elements ----------------------------------------------------------------------------------- */
 
 /* Enters the program or system, which ends the head. */
@@ -215,7 +218,10 @@ void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube)
     while (reading->open_paths.n)
         pf_cube_end_cnode(reading);
     finish_call_tree(reading);
-    for (size_t i = 0; i < reading->nodes.n; i++)
+    for (size_t i = 0; i < reading->nodes.n; i++) {
+        if (i % NODES_A_STEP == 0)
+            pf_run_step(run, i, reading->nodes.n);
         pf_run_check(run, pf_rows_add(cube->system, reading->nodes.at[i].cells, run->error));
+    }
     pf_cube_shape(run, cube);
 }

@@ -130,6 +130,9 @@ static void metric_cells(const struct pf_model *model, size_t i, struct pf_cell 
     cells[5] = pf_string(metric->title);
 }
 
+/* Metrics between two checks of the pass. */
+enum { METRICS_A_STEP = 1024 };
+
 void pf_cubex_set_metrics(struct pf_run *run)
 {
     struct pf_model *model = run->model;
@@ -139,8 +142,11 @@ void pf_cubex_set_metrics(struct pf_run *run)
     cubex->metric_of = pf_run_memory(run, calloc(SIDES * n + 1, sizeof *cubex->metric_of));
     cubex->sides = pf_run_memory(run, calloc(n + 1, sizeof *cubex->sides));
     cubex->names = pf_run_memory(run, pf_strings_new());
-    for (uint32_t m = 0; m < n; m++)
+    for (uint32_t m = 0; m < n; m++) {
+        if (m % METRICS_A_STEP == 0)
+            pf_run_step(run, m, n);
         add_sides(run, m);
+    }
     model->metrics = cubex->metrics;
     model->metric_columns = columns;
     model->n_metric_columns = sizeof columns / sizeof *columns;

@@ -7,6 +7,12 @@
 /* Size in bytes of the buffer for a name, or for a path in the system tree. A longer path loses its outermost parts. */
 enum { NAME_ROOM = 4096 };
 
+/* Maximum number of parts of a path: real systems have fewer than ten levels, and parts without a name take no room. */
+enum { PATH_PARTS_MAX = 256 };
+
+/* Locations between two checks of the pass. */
+enum { LOCATIONS_A_STEP = 1024 };
+
 static const struct pf_column fields[] = {
     {"rank", PF_GROUP, 0},  {"tid", PF_PLAIN, 0},  {"type", PF_PLAIN, 0},
     {"group", PF_PLAIN, 0}, {"path", PF_PLAIN, 0},
@@ -24,7 +30,7 @@ static const struct pf_cell *node_at(const struct pf_cube *cube, uint64_t node)
 static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube *cube, char text[NAME_ROOM])
 {
     size_t at = NAME_ROOM;
-    while (node[PF_CUBE_NODE_ID].type != PF_ABSENT) {
+    for (int parts = 0; parts < PATH_PARTS_MAX && node[PF_CUBE_NODE_ID].type != PF_ABSENT; parts++) {
         const struct pf_cell *name = &node[PF_CUBE_NODE_NAME], *parent = &node[PF_CUBE_NODE_PARENT];
         if (name->size + (size_t)1 > at)
             break;
@@ -44,6 +50,8 @@ static void add_location_fields(struct pf_run *run, const struct pf_cube *cube, 
     for (uint32_t i = 0; i < cube->n_locations; i++) {
         const struct pf_cube_location *location = &cube->locations[i];
         const struct pf_cell *group = node_at(cube, location->group);
+        if (i % LOCATIONS_A_STEP == 0)
+            pf_run_step(run, i, cube->n_locations);
         struct pf_cell cells[FIELDS] = {group[PF_CUBE_NODE_RANK], location->cells[PF_CUBE_LOCATION_RANK],
                                         location->cells[PF_CUBE_LOCATION_TYPE], group[PF_CUBE_NODE_NAME],
                                         path_cell(group, cube, text)};
@@ -81,6 +89,8 @@ static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, e
     bool unique = true;
     pf_rows_cut(rows, 0);
     for (uint32_t i = 0; i < cube->n_locations && unique; i++) {
+        if (i % LOCATIONS_A_STEP == 0)
+            pf_run_step(run, i, cube->n_locations);
         struct pf_cell cells[] = {pf_uint(i), location_name(cube, i, how, text)};
         unique = pf_run_intern(run, names, text, cells[1].size) == i && cells[1].size;
         pf_run_check(run, pf_rows_add(rows, cells, run->error));

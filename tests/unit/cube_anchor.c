@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/cube.h"
+#include "formats/kit/pass.h"
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/cube_fixture.h"
 
 /* Parsing of all variants of anchor.xml. */
@@ -184,7 +186,8 @@ static void roles_are_kinds(void)
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     set_up(&fixture, &tar);
     const uint8_t *kinds = fixture.model.contexts->kind;
-    is(kind_of(&fixture, 7), "role 6", "the kind of a call path is the role of its region, whatever the role is");
+    is(kind_of(&fixture, 7), "role 6",
+       "the kind of a call path is the role of its region, whatever the role is");
     ok(kinds[6] == kinds[7] && kinds[5] != kinds[6], "regions of one role have the same kind");
     tear_down(&fixture);
 
@@ -380,6 +383,65 @@ static void deep_calls_add_up(uint32_t depth, uint32_t locations)
     tear_down(&fixture);
 }
 
+/* ---- bounds ------------------------------------------------------------------------------------- */
+
+static void load_anchor(void *text)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture, text);
+    tear_down(&fixture);
+}
+
+/* Many threads inside of many nodes without names, which are in no path. */
+static void systems_may_be_deep(void)
+{
+    enum { DEPTH = 50000, LOCATIONS = 50000 };
+    struct pf_pass pass = {0}, *before;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("<cube version=\"4.3\"><metrics></metrics>" PROGRAM "<system>", out);
+    for (int i = 0; i < DEPTH; i++)
+        fputs("<node>", out);
+    for (int i = 0; i < LOCATIONS; i++)
+        fprintf(out, "<location Id='%d'/>", i);
+    for (int i = 0; i < DEPTH; i++)
+        fputs("</node>", out);
+    fputs("</system></cube>", out);
+    fclose(out);
+    ok(returns_within(4, load_anchor, text), "threads deep in the system are not slower");
+    before = pf_pass_begin(&pass);
+    load_anchor(text);
+    pf_pass_end(before);
+    ok(atomic_load(&pass.total) == LOCATIONS && atomic_load(&pass.done) > 0,
+       "naming of threads can be cancelled");
+    free(text);
+}
+
+static void metrics_can_be_cancelled(void)
+{
+    enum { METRICS = 2000 };
+    struct pf_pass pass = {0}, *before;
+    struct fixture fixture;
+    struct bytes tar = {0};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("<cube version=\"4.3\"><metrics>", out);
+    for (int i = 0; i < METRICS; i++)
+        fprintf(out, "<metric id='%d' type='POSTDERIVED'><uniq_name>m%d</uniq_name></metric>", i, i);
+    fputs("</metrics>" PROGRAM SYSTEM "</cube>", out);
+    fclose(out);
+    put_text(&tar, "anchor.xml", text);
+    before = pf_pass_begin(&pass);
+    open_fixture(&fixture, &tar);
+    pf_pass_end(before);
+    ok(!fixture.result && atomic_load(&pass.total) == METRICS && atomic_load(&pass.done) > 0,
+       "naming of metrics can be cancelled");
+    tear_down(&fixture);
+    free(text);
+}
+
 int main(void)
 {
     metrics_form_a_tree();
@@ -396,5 +458,7 @@ int main(void)
     wrong_ids_are_fatal();
     deep_calls_add_up(150000, 1); /* too many values for one batch of sums: many calls, then many threads */
     deep_calls_add_up(60, 12000);
+    systems_may_be_deep();
+    metrics_can_be_cancelled();
     return done();
 }

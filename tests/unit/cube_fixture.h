@@ -199,8 +199,8 @@ struct fixture {
     struct pf_error error;
 };
 
-/* Writes these bytes to a file and frees them, then opens and loads the file. */
-CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
+/* Writes these bytes to a file and frees them, then opens the file. */
+CUBE_FIXTURE void open_fixture(struct fixture *fixture, struct bytes *file)
 {
     *fixture = (struct fixture){.options = {.cache = 1 << 20}};
     temp_dir_make(fixture->folder);
@@ -212,6 +212,12 @@ CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);
     fixture->result = profile_open(&fixture->model, &pf_cube_driver, fixture->directory, "profile.cubex",
                                    &fixture->options, &fixture->error);
+}
+
+/* Like open_fixture, and loads the file. */
+CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
+{
+    open_fixture(fixture, file);
     if (!fixture->result)
         fixture->result = pf_model_load(&fixture->model, PF_DERIVED, &fixture->error);
     if (fixture->result)
