@@ -22,6 +22,9 @@ enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 /* Maximum bytes that are read of an index. Real indexes have a few KB. */
 #define INDEX_MAX ((size_t)16 << 20)
 
+/* Entries between two checks of the pass. */
+enum { ENTRIES_A_STEP = 4096 };
+
 enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
 /* The columns that may need CSV quotes are last. */
@@ -203,6 +206,8 @@ static void list_entries(struct pf_run *run, const unsigned char *bytes, size_t 
     read_header(run, &left, &version, &count);
     const struct layout *layout = choose_layout(version, left, count);
     for (; n < count && read_index_entry(&left, layout, &entry); n++) {
+        if (n % ENTRIES_A_STEP == 0)
+            pf_run_step(run, size - left.size, size);
         for (size_t i = 0; i < SHA; i++)
             snprintf(entry.hex + 2 * i, 3, "%02x", entry.object[i]);
         entry.cells[N] = pf_uint(n);

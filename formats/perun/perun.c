@@ -253,6 +253,9 @@ static void check_length(struct perun *perun)
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
 
+/* Snapshots between two checks of the pass. */
+enum { SNAPSHOTS_A_STEP = 8192 };
+
 static int by_number(const void *a, const void *b)
 {
     const struct perun_region *const *x = a, *const *y = b;
@@ -280,6 +283,8 @@ static void add_partitions(struct pf_run *run, struct perun_data *data)
             sorted[n++] = &data->regions[i];
     qsort(sorted, n, sizeof *sorted, by_number);
     for (uint32_t i = 0; i < n; i++) {
+        if (i % SNAPSHOTS_A_STEP == 0)
+            pf_run_step(run, i, n);
         sorted[i]->partition = i;
         snprintf(name, sizeof name, "%jd", (intmax_t)sorted[i]->number);
         add_partition(run, pf_int(sorted[i]->number), name, sorted[i]->time);

@@ -412,6 +412,9 @@ static void end_at_damage(struct perun_reading *reading, const struct pf_error *
 
 /* ---- after the last region ---------------------------------------------------------------------- */
 
+/* Items between two checks of the pass. */
+enum { ITEMS_A_STEP = 8192 };
+
 /* Drops the rows of types that are not in resource_type_map, and renumbers the rows after them. */
 static void drop_types(struct perun_data *data)
 {
@@ -423,6 +426,8 @@ static void drop_types(struct perun_data *data)
     data->n_items = pf_store_size(data->items) / sizeof item;
     data->n_rows = 0;
     for (uint64_t i = 0; i < data->n_items; i++) {
+        if (i % ITEMS_A_STEP == 0)
+            pf_run_step(run, i, data->n_items);
         const void *kept = pf_store_at(items, i * sizeof item, sizeof item, run->error);
         if (!kept)
             pf_run_fail(run);

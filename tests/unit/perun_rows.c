@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of resources: of several regions, from long columns, and before damage. */
+#include "formats/kit/pass.h"
 #include "tests/unit/perun_file.h"
 
 static void test_regions(void)
@@ -87,9 +88,25 @@ static void test_damage_behind(void)
     file_close(&file);
 }
 
+/* Checks that the last loop over the `n` parts of a profile reports its progress. */
+static void steps_over(const char *before, const char *part, size_t n, const char *after, const char *name)
+{
+    struct pf_pass pass = {0}, *outer = pf_pass_begin(&pass);
+    char *json = repeated(before, part, n - 1, after);
+    struct file file = file_of(json);
+    pf_pass_end(outer);
+    ok(file.loaded && atomic_load(&pass.total) == n, "%s", name);
+    file_close(&file);
+    free(json);
+}
+
 int main(void)
 {
     test_regions();
+    steps_over("{\"header\":{},\"resources\":[{\"amount\":1}", ",{\"amount\":1}", 5000, "]}",
+               "numbering of resources can be cancelled");
+    steps_over("{\"header\":{},\"snapshots\":[{\"resources\":[]}", ",{\"resources\":[]}", 5000, "]}",
+               "so can that of snapshots");
     test_columns(64 << 20, "from memory");
     test_columns(4096, "from a file");
     test_damage_behind();

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "formats/driver_extra.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/perun_file.h"
 
 #define JSON                                                                                                 \
@@ -184,7 +185,8 @@ static void test_damaged_index(void)
     put_entry(&bytes, 1, '\x11', "a.perf", five);
     put_entry(&bytes, 1, '\x22', "b.perf", five);
     struct file file = index_file("x", &bytes);
-    ok(file.opened && pf_extra_of(&file.model)->n_links == 2, "of an index cut off, the whole entries are kept");
+    ok(file.opened && pf_extra_of(&file.model)->n_links == 2,
+       "of an index cut off, the whole entries are kept");
     warnings_are(&file, "fatal cut-entry|", "and the end is told");
     file_close(&file);
     bytes = index_of(1, 1);
@@ -214,6 +216,25 @@ static void test_damaged_index(void)
     file_close(&file);
 }
 
+static void test_long_index(void)
+{
+    enum { ENTRIES = 5000, SIZE = 26, ALL = 12 + ENTRIES * SIZE };
+    struct pf_pass pass = {0}, *before;
+    struct bytes bytes = index_of(1, ENTRIES);
+    unsigned char *all = calloc(1, ALL);
+    struct file file;
+    memcpy(all, bytes.at, bytes.size);
+    for (size_t i = 0; i < ENTRIES; i++)
+        all[bytes.size + i * SIZE + 24] = 'x'; /* the path */
+    before = pf_pass_begin(&pass);
+    file_open(&file, &pf_perun_index_driver, "b3", all, ALL, 1 << 20);
+    pf_pass_end(before);
+    ok(file.opened && atomic_load(&pass.total) == ALL && atomic_load(&pass.done) > 0,
+       "reading of a long index can be cancelled");
+    file_close(&file);
+    free(all);
+}
+
 int main(void)
 {
     test_object();
@@ -221,5 +242,6 @@ int main(void)
     test_index();
     test_jobs();
     test_damaged_index();
+    test_long_index();
     return done();
 }
