@@ -85,16 +85,18 @@ uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, ui
  * Interpolates linearly between the two clock corrections around `time`; extrapolates beyond the first and the last
  * one.
  */
-static uint64_t corrected(struct otf2_events *events, uint64_t time)
+static uint64_t corrected(const struct otf2_events *events, uint64_t time)
 {
     if (events->offsets.n < 2)
         return time;
-    size_t k = events->interval < events->offsets.n - 1 && time > events->offsets.at[events->interval].time
-                   ? events->interval
-                   : 0;
-    while (k + 2 < events->offsets.n && time > events->offsets.at[k + 1].time)
-        k++;
-    events->interval = k;
+    size_t k = 0, last = events->offsets.n - 2; /* binary search for the interval */
+    while (k < last) {
+        size_t middle = k + (last - k) / 2;
+        if (time > events->offsets.at[middle + 1].time)
+            k = middle + 1;
+        else
+            last = middle;
+    }
     const struct otf2_offset *from = &events->offsets.at[k], *to = from + 1;
     double slope = (double)(int64_t)((uint64_t)to->offset - (uint64_t)from->offset) /
                    (double)(int64_t)(to->time - from->time);
@@ -123,7 +125,7 @@ int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint6
 {
     struct pf_error *error = state->build->run->error;
     events->state = state;
-    events->offsets.n = events->interval = 0;
+    events->offsets.n = 0;
     events->stamp = 0;
     if (otf2_open_file(events, location, "evt", &events->input)) {
         events->input = NULL;

@@ -282,7 +282,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 9,
+    .version = 10,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,

@@ -178,7 +178,6 @@ struct otf2_events {
     struct pf_input *input;
     struct otf2_reader reader, own; /* own: reader of the location's own definitions */
     PF_LIST(struct otf2_offset) offsets;
-    size_t interval;               /* index in `offsets` of the last interval used */
     struct pf_ids maps[OTF2_MAPS]; /* id in the events -> global id */
     uint64_t stamp;                /* last timestamp record, in ticks of the location's clock */
 };

@@ -394,6 +394,35 @@ static void locations_and_counters(void)
     temp_dir_remove(file.folder);
 }
 
+static void times_between_many_offsets(void)
+{
+    enum { OFFSETS = 100000, TIMES = 100000 };
+    struct archive archive = archive_of(false, 2 * TIMES, 0);
+    struct bytes early_and_late = {0};
+    struct file file;
+    put_chunk(&archive.own[0], 0, 0);
+    archive.events[1].size = 0;
+    put_time(&early_and_late, 5);
+    put_call(&early_and_late, 12, 1);
+    put_time(&early_and_late, OFFSETS);
+    put_call(&early_and_late, 13, 1);
+    write_archive(&file, &archive);
+    append_times(&file, "traces/0.evt", &early_and_late, TIMES);
+    for (uint32_t i = 0; i < OFFSETS;) {
+        struct bytes offsets = {0};
+        for (; i < OFFSETS && offsets.size < sizeof offsets.at - 32; i++) {
+            put_begin(&offsets, 6);
+            put_fixed(&offsets, i, 8);
+            put_number(&offsets, 10);
+            put_fixed(&offsets, 0, 8);
+            put_end(&offsets);
+        }
+        append_times(&file, "traces/0.def", &offsets, 1);
+    }
+    ok(returns_within(4, load_and_close, &file), "times are not slower with many corrections of the clock");
+    temp_dir_remove(file.folder);
+}
+
 static void counters_start_anew(void)
 {
     struct archive archive = archive_of(false, 4, 5);
@@ -516,6 +545,7 @@ int main(void)
     messages_among_many_groups();
     counters_start_anew();
     locations_and_counters();
+    times_between_many_offsets();
     sparse_files();
     first_version();
     damage();
