@@ -253,8 +253,7 @@ static void finish_point(struct extrap_text *text, const char *at)
     pf_study_point_at(text->study, &point, text->line.number,
                       (int64_t)text->line.offset + (at - text->line.text));
     if (pf_study_points(text->study) == before)
-        note_at(text, PF_REPEATED_POINT, at,
-                "a repeated point: skipped, its DATA lines have no point");
+        note_at(text, PF_REPEATED_POINT, at, "a repeated point: skipped, its DATA lines have no point");
 }
 
 /* Adds a coordinate. An invalid number makes the point broken but does not drop it, so that later DATA lines match their points. */
@@ -296,7 +295,7 @@ static void add_points(struct extrap_text *text, const char *at)
     while ((at = skip_line_blanks(at, text->end)) < text->end) {
         const char *start = at++;
         bool brace = *start == '(' || *start == ')';
-        while (!brace && at < text->end && !strchr(" \t()", *at))
+        while (!brace && at < text->end && !memchr(" \t()", *at, 4))
             at++;
         if (brace)
             add_brace(text, start);
@@ -419,7 +418,7 @@ static void read_text_form(struct pf_study *study)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 8,
+    .version = 9,
     .text = true,
     .probe = text_probe,
     .kit = &(const struct pf_study_format){read_text_form, PF_STUDY_HEAD, false},

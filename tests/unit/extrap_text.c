@@ -291,6 +291,16 @@ static void check_warnings(void)
     check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name", "REGION without a name");
 }
 
+/* A NUL is a byte of a word, so this is a bad number before a good one. */
+static void check_nul(void)
+{
+    static const char text[] = "PARAMETER x\nPOINTS 1\0005 3\nREGION a\nDATA 1\n";
+    struct study study;
+    open_study(&study, &pf_extrap_text_driver, text, sizeof text - 1);
+    ok(!study.result && pf_rows_count(study.model.partitions.items) == 2, "a NUL does not separate points");
+    close_study(&study);
+}
+
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 static const char untidy[] = "PARAMETER p n\r\nPOINTS (2 10) (4 10) (4 0.5)\r\n"
@@ -445,8 +455,7 @@ static void check_big(void)
     struct study study;
     open_only(&study, &pf_extrap_text_driver, text, size);
     struct pf_model *model = &study.model;
-    ok(!study.result && model->metrics_late && !model->partitions.items &&
-           model->tables[0].n_columns == 8,
+    ok(!study.result && model->metrics_late && !model->partitions.items && model->tables[0].n_columns == 8,
        "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
 
     struct pf_pass pass = {0};
@@ -516,6 +525,7 @@ int main(void)
     check_values();
     check_statistics();
     check_warnings();
+    check_nul();
     check_positions();
     check_cuts();
     check_flips();
