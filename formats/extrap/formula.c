@@ -59,10 +59,11 @@ static struct formula_text number_text(struct pf_fraction number)
     if (text.of[strspn(text.of, "-0123456789")] != 0)
         return text;
     memcpy(end, ".0", 3);
+    double shown;
     for (int digits = 0; fabs(number.value) >= 1e16 && digits < 17;
          digits++) { /* Python switches to an exponent here */
         snprintf(text.of, sizeof text.of, "%.*e", digits, number.value);
-        if (strtod(text.of, NULL) == number.value)
+        if (pf_parse_double(text.of, strlen(text.of), &shown) && shown == number.value)
             break;
     }
     return text;
@@ -80,14 +81,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction)
 {
-    char copy[40], *end; /* two integers of at most 18 digits each */
+    struct pf_slice rest = pf_slice(text, size);
+    uint64_t above, below; /* 18 digits: less than 2^63 */
     *fraction = (struct pf_fraction){0};
     if (!memchr(text, '/', size))
         return pf_parse_double(text, size, &fraction->value);
-    snprintf(copy, sizeof copy, "%.*s", (int)(size < sizeof copy ? size : sizeof copy), text);
-    int64_t numerator = strtoll(copy, &end, 10), denominator = *end == '/' ? strtoll(end + 1, &end, 10) : 0;
-    if (*end || end == copy || denominator <= 0 || size >= sizeof copy || numerator == INT64_MIN)
+    bool negative = pf_take(&rest, "-");
+    if (!pf_take_number(&rest, &above) || !pf_take(&rest, "/") || !pf_take_number(&rest, &below) ||
+        pf_size(rest) || !below)
         return false;
+    int64_t numerator = negative ? -(int64_t)above : (int64_t)above, denominator = (int64_t)below;
     int64_t divisor = common_divisor(numerator, denominator);
     fraction->numerator = numerator / divisor;
     fraction->denominator = denominator / divisor;

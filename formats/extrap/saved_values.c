@@ -6,6 +6,7 @@
 
 #include "formats/kit/bytes.h"
 #include "formats/kit/ids.h"
+#include "formats/kit/number.h"
 
 /* Size of a read, in bytes. */
 enum { BLOCK = 8192 };
@@ -127,21 +128,21 @@ struct array {
 /* Parses a shape: "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */
 static bool read_shape(const char *at, struct array *array)
 {
+    const char *open = at + strcspn(at, "(");
+    struct pf_slice rest = pf_slice(open, strlen(open));
     bool first = true;
+    uint64_t n;
     array->rows = array->count = 1;
-    at += strcspn(at, "(");
-    for (at += *at == '('; *at && *at != ')';) {
-        char *end;
-        unsigned long long n = strtoull(at, &end, 10);
-        if (end == at || n > UINT32_MAX || array->count * n > INT64_MAX / sizeof(double) / UINT32_MAX)
+    for (pf_take(&rest, "("); pf_size(rest) && *rest.at != ')'; first = false) {
+        if (!pf_take_number(&rest, &n) || n > UINT32_MAX ||
+            array->count * n > INT64_MAX / sizeof(double) / UINT32_MAX)
             return false;
         array->rows = first ? n : array->rows;
         array->count *= n;
-        first = false;
-        for (at = end; *at == ' ' || *at == ',';)
-            at++;
+        while (pf_take(&rest, " ") || pf_take(&rest, ",")) {
+        }
     }
-    return *at == ')' && !first;
+    return pf_size(rest) && !first;
 }
 
 /* Parses the dictionary of a header as NumPy writes it. */
