@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables made from AFPerf files: runs, regions, sections, times, measurements, and references between records. */
 #include <errno.h>
+#include <limits.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "formats/kit/pass.h"
 #include "formats/probe.h"
@@ -65,7 +68,8 @@ static void test_recognising(void)
     ok(confidence("# AFPerf v1     \r\n", &result) == 32 && !*result.message, "a line may end with CR LF");
     ok(confidence("# AFPerf v2     \n", &result) && *result.message, "another version is recognised");
     ok(confidence("# AFPerf v1\n", &result) && *result.message, "a header without padding is recognised");
-    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message, "a header after a byte order mark is recognised");
+    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message,
+       "a header after a byte order mark is recognised");
     ok(!confidence("# AFPerf notes\n", &result) && !confidence("", &result), "other texts are rejected");
     ok(!confidence("# AFPerf v1 corpus\n", &result) &&
            !confidence("\xef\xbb\xbf# AFPerf v2 is new\n", &result),
@@ -184,8 +188,7 @@ static void test_ids(void)
     serves(HEADER "RegionStop,20,1\nRegionStop,30,1\n" RUN "RegionStart,10,1,1,a,\nRegionStart,25,1,1,b,\n",
            "regions", "label,stop", "20,a\n30,b\n", "stops of one id are paired in file order");
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\nRegionStart,5,1,1,b,\n", "regions",
-           "label,stop,state", "9,unclosed,a\n9,closed,b\n",
-           "a record is resolved in its own segment first");
+           "label,stop,state", "9,unclosed,a\n9,closed,b\n", "a record is resolved in its own segment first");
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\n", "regions", "label,stop,state",
            "9,closed,a\n", "then in the other segments");
     serves(HEADER RUN "RegionStart,5,1,1,a,\nRegionStop,5,1\nRegionStop,5,2\nRegionStart,5,1,2,b,\n", "trace",
@@ -198,7 +201,8 @@ static void test_ids(void)
              "0,2,0xdead,1\n1,3,0x1,0\n2,4,0xbeef,1\n", "a run that is only referenced is a run");
     runs_are(HEADER "RegionPoint,5,1,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n"
                     "RegionStart,1,1,1,a,\n",
-             "run,run_id", "0,0x1\n1,0x2\n", "data that can be assigned to a declared run create no other run");
+             "run,run_id", "0,0x1\n1,0x2\n",
+             "data that can be assigned to a declared run create no other run");
     runs_are(HEADER "RegionPoint,5,7,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n",
              "run,run_id,line", "0,2,\n1,3,0x1\n2,4,0x2\n", "data without a run create one");
 }
@@ -212,8 +216,7 @@ static void test_no_ids(void)
                                            "RegionStart,10,1,,a,\nRegionStop,40,\nRegionPoint,40,,9,2\n"
                                            "RegionStop,5,\n";
     serves(shuffled, "regions", "label,start,stop", "20,30,b\n10,40,a\n", "blocks may come in any order");
-    serves(shuffled, "measurements", "object,value", "0,1\n1,2\n",
-           "data belong to the enclosing block");
+    serves(shuffled, "measurements", "object,value", "0,1\n1,2\n", "data belong to the enclosing block");
     warns(shuffled, "10 warning stop-without-start\n",
           "a stop that closes nothing is reported in pairing by time too");
     const char *crossed =
@@ -221,10 +224,10 @@ static void test_no_ids(void)
                         "RegionPoint,60,,9,1\nRegionStop,20,\nRegionPoint,20,,9,2\n";
     serves(crossed, "regions", "label,start,stop", "50,60,late\n10,20,early\n",
            "pairs that conflict in file order are paired by time");
-    serves(crossed, "measurements", "object,value", "0,1\n1,2\n", "data in their blocks are assigned by time too");
+    serves(crossed, "measurements", "object,value", "0,1\n1,2\n",
+           "data in their blocks are assigned by time too");
     warns(HEADER RUN "RegionStart,50,1,,a,\nRegionStop,10,\nRegionStop,60,\n",
-          "4 warning stop-without-start\n",
-          "a stop that pairing by time leaves unused is reported");
+          "4 warning stop-without-start\n", "a stop that pairing by time leaves unused is reported");
     warns(HEADER RUN TYPE "RegionStart,50,1,,a,\nRegionStop,10,\nRegionPoint,10,,9,1\n",
           "4 warning unclosed-region\n5 warning stop-without-start\n6 warning unresolved-region\n",
           "data in its block then belong to no region");
@@ -249,7 +252,8 @@ static void test_sections(void)
           "unknown intervals are reported");
     serves(HEADER RUN "SectionInfo,,1,,s,\nSectionStart,15,,\nSectionStart,18,,\nSectionStop,25,,\n"
                       "SectionStop,40,,\n",
-           "intervals", "start,stop", "15,25\n18,40\n", "intervals without an id are closed in first-in, first-out order");
+           "intervals", "start,stop", "15,25\n18,40\n",
+           "intervals without an id are closed in first-in, first-out order");
     serves(HEADER RUN "SectionStart,1,7,1\nSectionStop,2,7,1\n", "sections", "section_id,implicit,intervals",
            "0x7,1,1\n", "a section without SectionInfo is a section");
     const char *lost = HEADER RUN TYPE
@@ -280,7 +284,8 @@ static void test_measurements(void)
                       "MeasurementType,0,1,9,New,double,,,\n",
            "measurements", "value,name", "10,New\n2.5,New\n", "the last definition applies to the whole run");
     serves(HEADER RUN "MeasurementType,0,1,9,Old,int64,s,sum,text\nMeasurementType,0,1,9,New,double,,,\n",
-           "types", NULL, "0,0x9,4,2,double,s,sum,New,text\n", "fields that the last definition leaves blank keep their values");
+           "types", NULL, "0,0x9,4,2,double,s,sum,New,text\n",
+           "fields that the last definition leaves blank keep their values");
     warns(HEADER RUN
           "MeasurementType,0,1,9,T,double,,,\nRunPoint,2,1,9,2.5\nMeasurementType,0,1,9,T,int64,,,\n",
           "4 warning bad-value\n", "values are checked against the last datatype");
@@ -386,7 +391,8 @@ static void test_walks(void)
         }
         ok(runs == whole && same, "%s: the rows of all runs together are the table", tables[i]);
         size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.model, "pauses", PF_UNRESTRICTED) * 2;
-        ok(contexts + without == whole, "%s: so are the rows of all contexts, except rows without one", tables[i]);
+        ok(contexts + without == whole, "%s: so are the rows of all contexts, except rows without one",
+           tables[i]);
     }
     struct pf_restriction only = {1, 0, 2, -1};
     ok(count(&p.model, "values", only) == 1, "values can be restricted to a metric");
@@ -551,6 +557,43 @@ static void test_large_file(void)
     free(text);
 }
 
+/* Returns the most memory in KB that a process takes to load a file of `n` short regions; -1 if it fails. */
+static long memory_for(unsigned n)
+{
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        struct afperf_profile p;
+        make_folder(&p);
+        FILE *out = fdopen(openat(p.directory, "run.afperf", O_WRONLY | O_CREAT, 0600), "w");
+        if (!out)
+            abort();
+        fputs(HEADER RUN, out);
+        for (unsigned i = 0; i < n; i++)
+            fprintf(out, "RegionStart,%u,1,%u,a,\nRegionStop,%u,%u\n", 2 * i, i + 1, 2 * i + 1, i + 1);
+        fclose(out);
+        load_profile(&p);
+        int failed = p.result;
+        tear_down(&p);
+        _exit(failed != 0);
+    }
+    return child > 0 && wait4(child, &status, 0, &usage) == child && !status ? usage.ru_maxrss : -1;
+}
+
+/* Regions that have ended leave only sorted records, which go to a file. Sanitizers keep freed memory. */
+static void test_memory(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    const long most = LONG_MAX;
+#else
+    const long most = 10000;
+#endif
+    long few = memory_for(100000), many = memory_for(400000);
+    ok(few > 0 && many > 0 && many - few < most,
+       "memory does not grow with regions that have ended: %ld KB, %ld KB", few, many);
+}
+
 int main(void)
 {
     test_recognising();
@@ -570,5 +613,6 @@ int main(void)
     test_order_of_values();
     test_many_warnings();
     test_large_file();
+    test_memory();
     return done();
 }

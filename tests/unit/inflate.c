@@ -368,6 +368,27 @@ static void test_bomb(void)
     free(zeros);
 }
 
+/* Members of zeros that together expand to more than 1 GB and 250 times their size. */
+static void test_limit(void)
+{
+    enum { ZEROS = 16 << 20, MEMBERS = 112 };
+    char *zeros = calloc(1, ZEROS);
+    struct bytes member = packed(zeros, ZEROS, GZIP, 9), bomb = {0};
+    struct pf_error error, damage;
+    char byte;
+    for (int i = 0; i < MEMBERS; i++)
+        append(&bomb, member.at, member.size);
+    struct pf_inflate *view = view_of(&bomb);
+    ok(pf_inflate_read(view, &byte, 1, (uint64_t)MEMBERS * ZEROS - 1, &error) == 0 &&
+           pf_inflate_damage(view, &damage) && damage.code == EFBIG &&
+           pf_inflate_size(view) == pf_packing_limit(bomb.size),
+       "a bomb of %zu bytes ends at the limit for its size", bomb.size);
+    pf_inflate_free(view);
+    free(bomb.at);
+    free(member.at);
+    free(zeros);
+}
+
 /* ---- inputs and probes -------------------------------------------------------------------------- */
 
 static struct pf_input *open_plain(struct pf_source *source, struct pf_error *error)
@@ -405,10 +426,12 @@ static void test_input(void)
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(directory, "text.gz", &error);
     struct pf_input *input = open_plain(source, &error);
-    ok(input && pf_input_size(input) == UINT64_MAX, "a gzip file is opened as its unpacked text, of unknown size");
+    ok(input && pf_input_size(input) == UINT64_MAX,
+       "a gzip file is opened as its unpacked text, of unknown size");
     ok(pf_input_read(input, some, 10, 299995, &error) == 5 && pf_input_size(input) == 300000,
        "the size is known after its end was read");
-    ok(!pf_source_open(source, NULL, PF_RAW, &file, &error) && file != input && pf_input_size(file) == gzip.size,
+    ok(!pf_source_open(source, NULL, PF_RAW, &file, &error) && file != input &&
+           pf_input_size(file) == gzip.size,
        "the raw file can be opened at the same time");
     ok(open_plain(source, &error) == input && pf_source_input_count(source) == 1,
        "opened twice it is one input, recorded as one file");
@@ -459,8 +482,7 @@ static bool probed(struct bytes bytes, const char *want, size_t ask)
 static void test_probe(void)
 {
     char *text = numbers(100000), *start = strndup(text, 5000);
-    ok(probed(packed(text, 100000, GZIP, 6), start, 5000),
-       "a probe sees the start of the unpacked text");
+    ok(probed(packed(text, 100000, GZIP, 6), start, 5000), "a probe sees the start of the unpacked text");
     ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "and of a zlib stream's text");
     ok(probed(packed(text, 100000, ZLIB, 0), start, 5000), "also if it is stored without compression");
     ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "at most what there is");
@@ -479,6 +501,7 @@ int main(void)
     test_failures();
     test_places();
     test_bomb();
+    test_limit();
     test_input();
     test_probe();
     return done();

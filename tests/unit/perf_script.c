@@ -90,7 +90,8 @@ static void has_lines(const char *text, const char *want, const char *name)
 /* `perf script -F +srcline` */
 static void lines_of_sources(void)
 {
-    has_lines("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B "  b.c:7\n\nw 9 1.6: 3 cycles:\n" A "  a.c:12 (discriminator 2)\n\n"
+    has_lines("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B "  b.c:7\n\nw 9 1.6: 3 cycles:\n" A
+              "  a.c:12 (discriminator 2)\n\n"
               "w 8 1.7: 5 cycles:\n\t 1 in (inlined)\n  /x:y/in.h:3 (inlined)\n" A "  a.c:13\n\n"
               "w 9 1.8: 4 cycles:\n" A "  :0\n" B "  b.c:7\n\nw 9 1.9: 6 cycles:\n\n",
               "samples,2,12,a,a.c|samples,1,3,in,/x:y/in.h|samples,2,,,|"
@@ -138,7 +139,8 @@ static void field_lists(void)
         snprintf(text, sizeof text, "%s\n" A B "\n%s\n" A, no_event[i][0], no_event[i][0]);
         snprintf(want, sizeof want, "%s,b>a,samples,1|%s,a,samples,1|", no_event[i][1], no_event[i][1]);
         reads_as(text, want, "", "no event");
-        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is recognised: %s", no_event[i][0]);
+        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is recognised: %s",
+           no_event[i][0]);
     }
     reads_as("w 9 \n\t          401a40\n\t          401100\n", "w 9,[unknown]>[unknown],samples,1|", "",
              "addresses only");
@@ -237,8 +239,7 @@ static void records(void)
     warnings_are(&file, "", "and not damage");
     file_close(&file);
     ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "and do not hide the format");
-    ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)),
-       "even if the head has nothing else");
+    ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)), "even if the head has nothing else");
     static const char untimed[] =
         "heat 4711 PERF_RECORD_COMM: heat:4711/4711\nheat 4711 PERF_RECORD_EXIT(4711:4711)\n";
     ok(sureness(&pf_perf_script_driver, "x", untimed, strlen(untimed)), "and without times");
@@ -320,6 +321,33 @@ static void damage(void)
              "error bad-line|error bad-frame|", "a short line is no header in a file of longer ones");
 }
 
+static void many_events(void)
+{
+    enum { EVENTS = 5000, MOST = 4096 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; i < EVENTS; i++)
+        fprintf(out, "w 9 1.5: 2 event-%d:\n" A "\n", i);
+    fclose(out);
+    struct file file = text_of(text);
+    ok(file.loaded && file.model.n_metrics == MOST, "a profile has at most %d events", MOST - 1);
+    warnings_are(&file, "error many-metrics|", "    and further ones are warned of once");
+    file_close(&file);
+    free(text);
+}
+
+/* The flags before the time of a sample are letters, not NULs. */
+static void nul(void)
+{
+    static const char text[] =
+        "w 9 1.5: 2 cycles:\n" A "\nw 9 U 1.6: 3 cycles:\n" A "\nw 9 \000 1.7: 5 cycles:\n" A;
+    struct file file;
+    file_open(&file, &pf_perf_script_driver, "perf.script", text, sizeof text - 1, 1 << 20);
+    table_is(&file, "values", "w 9,a,samples,2|w 9,a,cycles,5|", "a NUL is not a flag");
+    file_close(&file);
+}
+
 static void probing(void)
 {
     static const char *const others[] = {
@@ -335,7 +363,8 @@ static void probing(void)
         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
         ""};
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";
-    ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)), "a sample and its frames are recognised");
+    ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)),
+       "a sample and its frames are recognised");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ok(!sureness(&pf_perf_script_driver, "perf.script", others[i], strlen(others[i])),
            "but other text is not: %zu", i);
@@ -353,6 +382,8 @@ int main(void)
     events();
     times();
     damage();
+    many_events();
+    nul();
     probing();
     return done();
 }

@@ -404,6 +404,18 @@ static void much_memory(void)
     free(all);
 }
 
+static void long_field(void)
+{
+    struct bytes out = common();
+    sample(&out, 1, 0, 1);
+    put_varint(&out, 15 << 3 | 2);
+    put_varint(&out, (64 << 20) + 1);
+    struct file file = profile_of(&out);
+    const struct pf_cell *text = file.loaded ? pf_rows_at(file.model.warnings, 0) + 4 : NULL;
+    ok(text && memmem(text->text, text->size, "exceeds 64 MB", 13), "no field is longer than 64 MB");
+    file_close(&file);
+}
+
 /* Pyroscope's agent for .NET once wrote functions without ids, in the order of its locations. */
 static void no_ids(void)
 {
@@ -540,6 +552,7 @@ int main(void)
     many_label_values();
     long_names();
     much_memory();
+    long_field();
     no_ids();
     dropping();
     damage();
