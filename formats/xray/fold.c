@@ -45,6 +45,7 @@ void xray_fold_free(struct xray_fold *fold)
     pf_store_free(fold->store);
     free(fold->starts);
     free(fold->open);
+    free(fold->is_touched);
     free(fold->touched);
     free(fold);
 }
@@ -55,37 +56,38 @@ static void take_fold_record(struct xray_fold *fold, uint32_t context, unsigned 
     memcpy(record, &context, sizeof context);
     memcpy(record + MEASURES_AT, fold->open + (size_t)context * fold->measures,
            fold->measures * sizeof *fold->open);
-    fold->touched[context] = 0;
+    fold->is_touched[context] = false;
 }
 
-/* Appends the records of the open partition to the store, in batches, since a record is small. */
+/*
+ * Appends the records of the open partition to the store and empties touched[], which must be sorted. Works in batches,
+ * since a record is small.
+ */
 static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
     enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
     unsigned char records[AT_ONCE * RECORD_MAX];
     size_t size = fold_record_size(fold), n = 0;
-    for (uint32_t c = 0; c < fold->used; c++) {
-        if (fold->touched[c])
-            take_fold_record(fold, c, records + n++ * size);
+    for (uint32_t i = 0; i < fold->n_touched; i++) {
+        take_fold_record(fold, fold->touched[i], records + n++ * size);
         if (n == AT_ONCE && pf_store_append(fold->store, records, n * size, error))
             return -1;
         n %= AT_ONCE;
     }
+    fold->n_touched = 0;
     return pf_store_append(fold->store, records, n * size, error);
 }
 
 /*
- * Room of the open partition, in contexts. It doubles up to LARGE_ROOM, and then grows by an eighth. More than LARGE_ROOM
- * is freed at the end of the partition.
+ * Room of the open partition, in contexts. It doubles up to LARGE_ROOM, and then grows by an eighth. Records of more than
+ * LARGE_ROOM contexts are freed at the end of the partition.
  */
 enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
 
 static void free_open(struct xray_fold *fold)
 {
     free(fold->open);
-    free(fold->touched);
     fold->open = NULL;
-    fold->touched = NULL;
     fold->room = 0;
 }
 
@@ -93,26 +95,29 @@ static void free_open(struct xray_fold *fold)
  * Keeps the ended partition in open[] until a later one needs the memory. Contexts without events get a zero record. This
  * is for large partitions in which most contexts have events, typically that of the only thread.
  */
-static void keep_partition(struct xray_fold *fold)
+static void keep_partition(struct xray_fold *fold, uint32_t contexts)
 {
     size_t size = fold->measures * sizeof *fold->open;
-    for (uint32_t c = 0; c < fold->used; c++)
-        if (!fold->touched[c])
+    for (uint32_t c = 0; c < contexts; c++)
+        if (!fold->is_touched[c])
             memset(fold->open + (size_t)c * fold->measures, 0, size);
     fold->kept = fold->starts[fold->partitions];
     fold->room = 0;
+    fold->n_touched = 0;
 }
 
 /* Writes the kept partition to the store, without its zero records. The partitions after it are empty, so only their starts change. */
 static int write_kept(struct xray_fold *fold, struct pf_error *error)
 {
-    fold->used = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
+    uint32_t contexts = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
+    for (uint32_t c = 0; c < contexts; c++)
+        if (fold->is_touched[c])
+            fold->touched[fold->n_touched++] = c;
     if (write_records(fold, error))
         return -1;
     for (size_t i = fold->partitions; fold->starts[i] > fold->kept; i--)
         fold->starts[i] = pf_store_size(fold->store) / fold_record_size(fold);
     fold->kept = UINT64_MAX;
-    fold->used = 0;
     free_open(fold);
     return 0;
 }
@@ -128,30 +133,43 @@ int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *er
         room += room < LARGE_ROOM ? room : room / 8;
     }
     size_t record = fold->measures * sizeof *fold->open;
-    if (pf_array_resize(&fold->open, room, record, error) || pf_array_resize(&fold->touched, room, 1, error))
+    if (room > fold->touched_room) {
+        if (pf_array_resize(&fold->is_touched, room, sizeof *fold->is_touched, error) ||
+            pf_array_resize(&fold->touched, room, sizeof *fold->touched, error))
+            return -1;
+        memset(fold->is_touched + fold->touched_room, 0, room - fold->touched_room);
+        fold->touched_room = room;
+    }
+    if (pf_array_resize(&fold->open, room, record, error))
         return -1;
-    memset(fold->touched + fold->room, 0, room - fold->room);
     fold->room = room;
     return 0;
 }
 
+static int fold_by_context(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Takes time in proportion to the touched contexts, not to all: a trace may have many short threads. */
 int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 {
-    uint64_t records = 0, held = fold->starts[fold->partitions];
-    for (uint32_t c = 0; c < fold->used; c++)
-        records += fold->touched[c];
+    uint64_t records = fold->n_touched, held = fold->starts[fold->partitions];
+    if (records)
+        qsort(fold->touched, records, sizeof *fold->touched, fold_by_context);
+    uint32_t contexts = records ? fold->touched[records - 1] + 1 : 0; /* up to the highest touched one */
     if (pf_array_room(&fold->starts, &fold->starts_room, fold->partitions + 1, sizeof *fold->starts, error))
         return -1;
-    if (fold->room > LARGE_ROOM && records >= fold->used / 4 * 3) {
-        keep_partition(fold);
-        records = fold->used;
+    if (fold->room > LARGE_ROOM && records >= contexts / 4 * 3) {
+        keep_partition(fold, contexts);
+        records = contexts;
     } else if (pf_store_expect(fold->store, records * fold_record_size(fold), error) ||
                write_records(fold, error)) {
         return -1;
     } else if (fold->room > LARGE_ROOM) {
         free_open(fold);
     }
-    fold->used = 0;
     fold->starts[++fold->partitions] = held + records;
     return 0;
 }

@@ -32,8 +32,9 @@ struct xray_fold {
     size_t partitions, starts_room;
 
     union pf_measure *open; /* by context: the measures of its record in the open partition */
-    unsigned char *touched; /* by context: it has a record in the open partition */
-    uint32_t room, used;    /* room of open[] and touched[], and one more than the highest touched context */
+    bool *is_touched;       /* by context: it has a record in the open partition */
+    uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
+    uint32_t room, touched_room, n_touched; /* room of open[]; of is_touched[] and touched[] */
 
     /* A partition may be kept in open[] instead of the store: the number of its first record; UINT64_MAX: none is. */
     uint64_t kept;
@@ -68,11 +69,10 @@ static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t co
     if (context >= fold->room && xray_fold_grow(fold, context, error))
         return NULL;
     union pf_measure *measures = fold->open + (size_t)context * fold->measures;
-    if (!fold->touched[context]) {
-        fold->touched[context] = 1;
+    if (!fold->is_touched[context]) {
+        fold->is_touched[context] = true;
+        fold->touched[fold->n_touched++] = context;
         memset(measures, 0, fold->measures * sizeof *measures);
-        if (context >= fold->used)
-            fold->used = context + 1;
     }
     return measures;
 }

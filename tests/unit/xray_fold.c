@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fs/text/csv.h"
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
@@ -314,6 +315,27 @@ static void test_large_partition(void)
     xray_fold_free(fold);
 }
 
+/* Ends many partitions that touch a low and a high context each. */
+static void add_short_partitions(void *fold)
+{
+    enum { SHORT_PARTITIONS = 20000, HIGH = 1 << 20 };
+    struct pf_error error;
+    for (int i = 0; i < SHORT_PARTITIONS; i++) {
+        xray_fold_at(fold, 1, &error)[CALLS].i++;
+        xray_fold_at(fold, HIGH, &error)[CALLS].i++;
+        if (xray_fold_end_partition(fold, &error))
+            abort();
+    }
+}
+
+static void test_short_partitions(void)
+{
+    struct xray_fold *fold = xray_fold_new(1, derivations, 1, 1 << 24);
+    ok(returns_within(5, add_short_partitions, fold),
+       "a partition takes no time for contexts that it does not touch");
+    xray_fold_free(fold);
+}
+
 int main(void)
 {
     alarm(HANG_SECONDS);
@@ -328,5 +350,6 @@ int main(void)
     xray_fold_free(spilled);
     test_many_contexts();
     test_large_partition();
+    test_short_partitions();
     return done();
 }
