@@ -293,7 +293,8 @@ static int make_targets(struct map *map, struct pf_error *error)
             return 0;
         int64_t first = target_at(map, address);
         uint32_t number = (uint32_t)map->n_targets;
-        if (pf_array_room(&map->targets, &map->targets_room, number, sizeof *map->targets, error) ||
+        if ((number % 4096 == 0 && pf_pass_step(i, map->n_entries, error)) ||
+            pf_array_room(&map->targets, &map->targets_room, number, sizeof *map->targets, error) ||
             (first < 0 && pf_hash_add(&map->by_address, pf_siphash_number(address), number, error)))
             return -1;
         map->targets[map->n_targets++] =
