@@ -441,22 +441,22 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
     return pf_series_run_of(&study->values, series).points == pf_study_points(study);
 }
 
-/* Returns the series that this one is merged into: itself if it is complete, PF_NO_SERIES if it is dropped. */
-static uint32_t merge_target(const struct pf_study *study, uint32_t number)
+/*
+ * Returns the series that this one is merged into: itself if it is complete, PF_NO_SERIES if it is dropped. The targets
+ * of all series of its ancestors must be set, so that the search ends at the first ancestor with a series.
+ */
+static uint32_t merge_target(const struct pf_study *study, const struct pf_merge *merged, uint32_t number)
 {
-    const struct pf_series *series = study->series;
+    const struct pf_series *series = &study->series[number];
     const uint32_t *parent = study->contexts->parent;
-    uint32_t metric = series[number].metric;
     if (is_complete(study, number))
         return number;
-    if (is_inclusive_name(pf_study_metric_name(study, metric)))
+    if (is_inclusive_name(pf_study_metric_name(study, series->metric)))
         return PF_NO_SERIES;
-    for (uint32_t c = parent[series[number].context]; c != PF_NO_CONTEXT; c = parent[c]) {
-        uint32_t above = study->firsts[c].series;
-        while (above != PF_NO_SERIES && series[above].metric != metric)
-            above = series[above].next;
-        if (above != PF_NO_SERIES && is_complete(study, above))
-            return above;
+    for (uint32_t c = parent[series->context]; c != PF_NO_CONTEXT; c = parent[c]) {
+        uint32_t above = pf_ids_find(&study->series_of, (uint64_t)c << 32 | series->metric);
+        if (above != PF_NO_ID)
+            return merged[above].into;
     }
     return PF_NO_SERIES;
 }
@@ -467,8 +467,12 @@ static void merge_series(struct pf_cubedir *cubedir, const struct pf_study *stud
     free(cubedir->merged); /* of a pass that failed */
     cubedir->merged = NULL;
     cubedir->merged = pf_run_memory(study->run, calloc(n + 1, sizeof *cubedir->merged));
-    for (uint32_t s = 0; s < n; s++)
-        cubedir->merged[s] = (struct pf_merge){merge_target(study, s), PF_NO_SERIES, PF_NO_SERIES};
+    for (uint32_t c = 0; c < study->contexts->count; c++) /* parents first */
+        for (uint32_t s = study->firsts[c].series; s != PF_NO_SERIES; s = study->series[s].next) {
+            pf_run_step(study->run, c, study->contexts->count);
+            uint32_t into = merge_target(study, cubedir->merged, s);
+            cubedir->merged[s] = (struct pf_merge){into, PF_NO_SERIES, PF_NO_SERIES};
+        }
     for (uint32_t s = 0; s < n; s++) {
         uint32_t into = cubedir->merged[s].into;
         if (into == s || into == PF_NO_SERIES)

@@ -2,6 +2,7 @@
 #include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/cube_fixture.h"
 
 /* Folders of points that hold Cube files, read as one experiment. */
@@ -35,6 +36,33 @@ static void add_cube(const char *folder, const char *point, const char *file, co
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     snprintf(path, sizeof path, "%s/%s", point, file);
     write_bytes(folder, path, tar.at, tar.size);
+    forget(&tar), forget(&rows), forget(&anchor);
+}
+
+/* Writes a Cube file: main calls f, which calls itself: `depth` call paths below main. All values are 1. */
+static void add_recursion(const char *folder, const char *point, unsigned depth)
+{
+    static const char head[] = "<cube version='4.4'><metrics>" METRIC(0, "EXCLUSIVE", "time", "DOUBLE")
+        "</metrics><program><region id='0'><name>main</name></region><region id='1'><name>f</name></region>"
+        "<cnode id='0' calleeId='0'>";
+    static const char tail[] = "</program>" SYSTEM "</cube>";
+    struct bytes tar = {0}, rows = {0}, anchor = {0};
+    char text[256];
+    put(&anchor, head, sizeof head - 1);
+    for (unsigned i = 1; i <= depth; i++)
+        put(&anchor, text, (size_t)snprintf(text, sizeof text, "<cnode id='%u' calleeId='1'>", i));
+    for (unsigned i = 0; i <= depth; i++) {
+        put(&anchor, "</cnode>", 8);
+        put_doubles(&rows, (double[]){1, 1}, 2, false);
+    }
+    put(&anchor, tail, sizeof tail - 1);
+    put_index(&tar, "0.index", NULL, -1, false);
+    put_data(&tar, "0.data", &rows);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    snprintf(text, sizeof text, "%s/%s", folder, point);
+    mkdir(text, 0755);
+    snprintf(text, sizeof text, "%s/a.cubex", point);
+    write_bytes(folder, text, tar.at, tar.size);
     forget(&tar), forget(&rows), forget(&anchor);
 }
 
@@ -220,6 +248,31 @@ static void what_a_point_lacks_is_merged(void)
     close_study(&study);
 }
 
+static void load_study(void *study)
+{
+    open_study(study);
+    if (((struct study *)study)->result)
+        abort();
+}
+
+static void what_a_point_lacks_is_merged_over_many_levels(void)
+{
+    struct study study;
+    make_root(&study);
+    add_recursion(study.root, "x1", 3);
+    add_recursion(study.root, "x2", 0);
+    open_study(&study);
+    ok(strstr(table_text(&study, "statistics", (struct pf_restriction){0, 0, 0, -1}, false),
+              "strong 0 main time 1 8 8 8 8 0"),
+       "exclusive values are added to the nearest ancestor that has values at all points");
+    close_study(&study);
+    make_root(&study);
+    add_recursion(study.root, "x1", 100000);
+    add_recursion(study.root, "x2", 0);
+    ok(returns_within(5, load_study, &study), "deep call paths do not make this slow");
+    temp_dir_remove(study.folder);
+}
+
 static void what_is_no_point_is_told(void)
 {
     struct study study;
@@ -262,6 +315,7 @@ int main(void)
 {
     values_are_pooled();
     what_a_point_lacks_is_merged();
+    what_a_point_lacks_is_merged_over_many_levels();
     what_is_no_point_is_told();
     folders_are_recognised();
     return done();
