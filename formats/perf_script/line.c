@@ -8,7 +8,17 @@ enum {
     COMM_MAX = 256,     /* longest command accepted in a header */
     WEAK_COMM_MAX = 15, /* maximum length of a command name in Linux */
     WEAK_LINE_MAX = 16 * 1024,
-    WIDE_ADDRESS = 1 + 16 /* columns of a right-aligned address, with the blank before it */
+};
+
+/*
+ * Columns to which perf 3 to 6 (tools/perf/builtin-script.c) pads a number on the left. They distinguish numbers where
+ * other fields are not printed.
+ */
+enum {
+    TID_WIDTH = 5,      /* "%5d"; newer versions of perf 6: "%7d" */
+    BARE_CPU_WIDTH = 3, /* "%3d", of `perf script -L` only */
+    PERIOD_WIDTH = 10,  /* "%10lu" */
+    ADDRESS_WIDTH = 16, /* "%16lx" */
 };
 
 /* ---- headers ------------------------------------------------------------------------------------ */
@@ -23,16 +33,6 @@ static bool take_ids(struct pf_slice *text, struct perf_header *header)
     if (slash && !pf_size(header->tid))
         header->tid = pf_take_word(text);
     return is_signed(header->tid) && (!slash || is_signed(header->pid));
-}
-
-/*
- * True for a CPU number without brackets (`perf script -L`): it takes three columns and follows a tid of at least five
- * columns.
- */
-static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice word, struct pf_slice rest)
-{
-    return perf_is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
-           is_time(pf_take_word(&rest));
 }
 
 /*
@@ -61,64 +61,106 @@ static bool is_mode(struct pf_slice word)
     return at == word.end;
 }
 
+/* Takes a CPU: `[002]`, or a number without brackets that follows a tid and precedes the time. */
+static bool take_cpu(const char *line, struct pf_slice tid, struct pf_slice *text)
+{
+    struct pf_slice left = *text, word = pf_take_word(&left), next = left;
+    bool bare = pf_size(tid) && columns(line, tid) > TID_WIDTH && perf_is_number(word) &&
+                columns(tid.end, word) == 1 + BARE_CPU_WIDTH && is_time(pf_take_word(&next));
+    if (!bare && !is_cpu(word))
+        return false;
+    *text = left;
+    return true;
+}
+
+/*
+ * Takes the flags of `-F misc`, after ids (a tid or CPU) or a command. Sets header->rest to the remaining text. A word
+ * that is not such a flag, for example `call`, belongs to the rest, unless a time follows it.
+ */
+static void take_misc(bool has_ids, struct pf_slice *text, struct perf_header *header)
+{
+    struct pf_slice left = *text, word = pf_take_word(&left);
+    bool mode = is_mode(word), misc = is_misc(word) && (has_ids || (pf_size(header->comm) && mode));
+    header->rest = misc && mode ? left : *text;
+    *text = misc ? left : *text;
+}
+
+static void take_date_and_clock(struct pf_slice *text)
+{
+    struct pf_slice left = *text;
+    if (!is_date(pf_take_word(&left)))
+        return;
+    pf_take_word(&left);
+    *text = left;
+}
+
+/* Takes the time. Sets header->rest to the remaining text. */
+static bool take_time(struct pf_slice *text, struct perf_header *header)
+{
+    struct pf_slice left = *text, word = pf_take_word(&left);
+    if (!is_time(word))
+        return false;
+    header->time = (struct pf_slice){word.at, word.end - 1};
+    header->rest = *text = left;
+    return true;
+}
+
 /*
  * Takes the fields after the ids. Takes a period only if an event follows it. Sets header->rest to the remaining text.
  */
-static void take_fields(const char *start, struct pf_slice text, struct perf_header *header)
+static void take_fields(const char *line, struct pf_slice text, struct perf_header *header)
 {
-    struct pf_slice left = text, word = pf_take_word(&left);
-    bool has_tid = pf_size(header->tid), has_cpu;
     header->time = header->period = header->event = (struct pf_slice){text.at, text.at};
-    has_cpu = is_cpu(word) || (has_tid && is_bare_cpu(start, header->tid, word, left));
-    if (has_cpu) {
-        text = left;
-        word = pf_take_word(&left);
-    }
-    header->rest = text;
-    if (is_misc(word) && (has_tid || has_cpu || (pf_size(header->comm) && is_mode(word)))) {
-        header->rest = is_mode(word) ? left : text;
-        text = left;
-        word = pf_take_word(&left);
-    }
-    if (is_date(word)) {
-        pf_take_word(&left);
-        text = left;
-        word = pf_take_word(&left);
-    }
-    bool timed = pf_size(word) && is_time(word);
-    if (timed) {
-        header->time = (struct pf_slice){word.at, word.end - 1};
-        header->rest = text = left;
-        word = pf_take_word(&left);
-    }
-    if (perf_is_number(word) && perf_take_event(&left, timed, header)) {
-        header->period = word;
-        header->rest = left;
+    bool has_cpu = take_cpu(line, header->tid, &text);
+    take_misc(has_cpu || pf_size(header->tid), &text, header);
+    take_date_and_clock(&text);
+    bool timed = take_time(&text, header);
+    struct pf_slice after_period = text, period = pf_take_word(&after_period);
+    if (perf_is_number(period) && perf_take_event(&after_period, timed, header)) {
+        header->period = period;
+        header->rest = after_period;
     } else if (perf_take_event(&text, timed, header)) {
         header->rest = text;
     }
 }
 
 /*
- * Takes a period that no event follows. It is a number in fewer columns than an address, which is right-aligned in 16
- * columns. Returns true if the rest is empty, starts with an address or, unless the header is weak, has a frame.
+ * Takes a period that no event follows: a number in fewer columns than an address, after which the line ends or has a
+ * frame. In a weak header, the number must also be padded like a period.
  */
-static bool take_end(const char *start, bool weak, struct perf_header *header)
+static void take_last_period(const char *line, bool weak, struct perf_header *header)
 {
-    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* the address and up to 7 blanks before it */ };
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
-    size_t wide = columns(start, word);
-    if (!pf_size(header->event) && perf_is_number(word) && wide < WIDE_ADDRESS && (!weak || wide >= PERIOD) &&
-        (!pf_size(left) || perf_header_frame(start, left, &frame))) {
-        header->period = word;
-        header->rest = left;
-        word = pf_take_word(&left);
-        wide = columns(start, word);
-    }
-    if (!pf_size(header->rest) || (is_address(word) && wide >= WIDE_ADDRESS && wide <= ADDRESS_MAX))
+    size_t width = columns(line, word);
+    if (pf_size(header->event) || !perf_is_number(word) || width > ADDRESS_WIDTH ||
+        (weak && width <= PERIOD_WIDTH) || (pf_size(left) && !perf_header_frame(line, left, &frame)))
+        return;
+    header->period = word;
+    header->rest = left;
+}
+
+/*
+ * Returns true if the rest of a header is empty, starts with an address in perf's column or, unless the header is weak,
+ * has a frame.
+ */
+static bool is_rest(const char *line, bool weak, struct pf_slice rest)
+{
+    /* An address in perf's column has at most BLANKS before it: those that end the fields before it, and its own. */
+    enum { BLANKS = 7 };
+    struct perf_frame frame;
+    struct pf_slice left = rest, word = pf_take_word(&left);
+    size_t width = columns(line, word);
+    if (!pf_size(rest) || (is_address(word) && width > ADDRESS_WIDTH && width <= BLANKS + ADDRESS_WIDTH))
         return true;
-    return !weak && perf_header_frame(start, header->rest, &frame);
+    return !weak && perf_header_frame(line, rest, &frame);
+}
+
+/* Takes a period without an event after it. Returns true if the remaining text is valid as the rest of a header. */
+static bool take_end(const char *line, bool weak, struct perf_header *header)
+{
+    take_last_period(line, weak, header);
+    return is_rest(line, weak, header->rest);
 }
 
 /* Skips a guest's `VM: 123 VCPU:001 ` and the blanks before the command. */
@@ -134,11 +176,11 @@ static struct pf_slice skip_guest(struct pf_slice line)
     return line;
 }
 
-/* A number of ten columns at the start of a line without a time is a period, not a tid. */
-static bool is_period(const char *start, const struct perf_header *header)
+/* True if the tid is a period: it is padded like one, at the start of a line without a time. */
+static bool is_period(const char *line, const struct perf_header *header)
 {
     return pf_size(header->tid) && !pf_size(header->comm) && !pf_size(header->time) &&
-           columns(start, header->tid) == 10;
+           columns(line, header->tid) == PERIOD_WIDTH;
 }
 
 /* Sets the command, without the blanks at its end. */
@@ -212,8 +254,8 @@ bool perf_has_wide_address(struct pf_slice line)
     pf_skip_blanks(&text);
     while (pf_size(text)) {
         struct pf_slice word = pf_take_word(&text);
-        bool right_aligned = pf_size(word) == 16 || (word.at - line.at > 1 && word.at[-2] == ' ');
-        if (right_aligned && is_address(word) && columns(line.at, word) >= WIDE_ADDRESS)
+        bool right_aligned = pf_size(word) == ADDRESS_WIDTH || (word.at - line.at > 1 && word.at[-2] == ' ');
+        if (right_aligned && is_address(word) && columns(line.at, word) > ADDRESS_WIDTH)
             return true;
     }
     return false;
@@ -398,8 +440,8 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
     for (bool more = true; more;) {
         struct pf_slice word = pf_take_word(&text), symbol = {address.end, word.at};
         more = pf_size(word);
-        if (more &&
-            !(is_address(word) && (word.at == start || pf_size(word) == 16 || pf_is_blank(word.at[-2]))))
+        if (more && !(is_address(word) &&
+                      (word.at == start || pf_size(word) == ADDRESS_WIDTH || pf_is_blank(word.at[-2]))))
             continue;
         for (; address.at && passed < address.at; passed++)
             plain = plain && *passed != '=' && *passed != ':';
@@ -407,7 +449,7 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
             struct perf_frame found;
             perf_parse_symbol(symbol, &found);
             bool has_symbol = found.has_symbol && !is_page_size(found.symbol);
-            bool likely = plain && (pf_size(address) > 5 || columns(line, address) >= 16);
+            bool likely = plain && (pf_size(address) > 5 || columns(line, address) >= ADDRESS_WIDTH);
             int rank = found.has_dso ? 3 + has_symbol : likely ? 1 + has_symbol : 0;
             if (rank && rank >= best) {
                 best = rank;
@@ -458,7 +500,8 @@ bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *nu
     struct pf_slice text = source_text(line), digits = line_digits(text);
     pf_int128 value = 0;
     *file = (struct pf_slice){text.at, pf_size(digits) ? digits.at - 1 : text.at};
-    bool known = pf_size(*file) && pf_parse_fixed(digits.at, pf_size(digits), 0, &value) && value > 0 && value <= UINT32_MAX;
+    bool known = pf_size(*file) && pf_parse_fixed(digits.at, pf_size(digits), 0, &value) && value > 0 &&
+                 value <= UINT32_MAX;
     *number = known ? (uint32_t)value : 0;
     return known;
 }
@@ -519,7 +562,7 @@ static bool is_fields(struct pf_slice line)
             return true;
     if (pf_size(word) == 5 && word.end[-1] == ':' && is_address((struct pf_slice){word.at, word.end - 1}))
         return true; /* a line of BPF output */
-    if (is_address(word) && word.end - line.at < 16)
+    if (is_address(word) && word.end - line.at < ADDRESS_WIDTH)
         return false; /* a tid */
     while (pf_size(word) && (is_address(word) || is_page_size(word)))
         word = pf_take_word(&left);
