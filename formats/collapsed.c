@@ -16,18 +16,17 @@ extern const struct pf_driver pf_collapsed_driver;
  * The metrics. Most files have only the first one. difffolded.pl writes two counts per line: before and after a change.
  */
 enum { AFTER, BEFORE, COUNTS };
-/* Variants of the metrics, by the form of the counts in the file's head. */
-enum { WHOLE, REAL, LARGE_WHOLE };
-/* A metric of integers whose sums may exceed 64 bits. */
-#define LARGE(index, called)                                                                                 \
+/* A metric whose sums may exceed 64 bits. */
+#define COUNT(index, called, of_type)                                                                        \
     {                                                                                                        \
-        .id = (index), .name = (called), .unit = "", .scope = "exclusive", .type = "int", .description = "", \
-        .partner = PF_NO_PARTNER, .most = INFINITY                                                           \
+        .id = (index), .name = (called), .unit = "", .scope = "exclusive", .type = (of_type),                \
+        .description = "", .partner = PF_NO_PARTNER, .most = INFINITY                                        \
     }
+/* Variants of the metrics, by the form of the counts in the file's head. */
+enum { WHOLE, REAL };
 static const struct pf_metric metrics[][COUNTS] = {
-    {PF_EXCLUSIVE(0, "samples", "", "int"), PF_EXCLUSIVE(1, "samples (before)", "", "int")},
-    {PF_EXCLUSIVE(0, "samples", "", "double"), PF_EXCLUSIVE(1, "samples (before)", "", "double")},
-    {LARGE(0, "samples"), LARGE(1, "samples (before)")},
+    [WHOLE] = {COUNT(0, "samples", "int"), COUNT(1, "samples (before)", "int")},
+    [REAL] = {COUNT(0, "samples", "double"), COUNT(1, "samples (before)", "double")},
 };
 
 struct collapsed_stack {
@@ -74,16 +73,13 @@ static bool is_stack(struct pf_slice slice)
            memcmp(text + size - 2, " #", 2) != 0 && (numbers < size || !memchr(text, ' ', size));
 }
 
-/* The sum of 2^20 counts of this size exceeds a signed 64-bit integer. */
-#define LARGE_COUNT (UINT64_C(1) << 43)
-
 /* Properties of the lines in a file's head, without empty lines and comments. */
 struct collapsed_evidence {
     unsigned lines;   /* number of lines */
     unsigned counted; /* number of lines with a count */
     unsigned twice;   /* number of lines with two counts */
     unsigned stacks;  /* number of lines with a count after a text that looks like a stack */
-    bool real, large; /* real: some count has a decimal point; large: some count is at least LARGE_COUNT */
+    bool real;        /* some count has a decimal point */
 };
 
 static struct collapsed_evidence collapsed_examine(const char *at, size_t size, bool all)
@@ -97,7 +93,6 @@ static struct collapsed_evidence collapsed_examine(const char *at, size_t size, 
         look.counted++;
         look.stacks += is_stack(stack.text);
         look.real |= stack.count.type == PF_DOUBLE;
-        look.large |= stack.count.type == PF_WIDE || stack.count.u >= LARGE_COUNT;
         look.twice += take_count(&stack);
     }
     return look;
@@ -127,7 +122,7 @@ static void collapsed_open_file(struct pf_build *build)
     char head[PF_HEAD_MAX];
     size_t got = pf_build_peek(build, head, sizeof head, 0);
     struct collapsed_evidence look = collapsed_examine(head, got, got < sizeof head);
-    build->model->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
+    build->model->metrics = metrics[look.real ? REAL : WHOLE];
     build->model->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 
