@@ -47,16 +47,16 @@ static const char *problem_of_head(const char *head, size_t size, bool *is_afper
     if (size >= MAGIC_SIZE && !memcmp(head, MAGIC, MAGIC_SIZE)) {
         bool alone = size == MAGIC_SIZE || head[MAGIC_SIZE] == '\n' ||
                      (head[MAGIC_SIZE] == '\r' && (size == MAGIC_SIZE + 1 || head[MAGIC_SIZE + 1] == '\n'));
-        return alone ? NULL : "the version header does not stand alone on its line";
+        return alone ? NULL : "text follows the version header on its line";
     }
     bool mark = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3);
     *is_afperf = is_header(head + 3 * mark, size - 3 * mark);
     if (mark)
-        return "a byte-order mark stands before the version header";
+        return "a byte-order mark precedes the version header";
     if (*is_afperf && head[COMMON_SIZE] == '1' &&
         (size == COMMON_SIZE + 1 || !strchr("0123456789.", head[COMMON_SIZE + 1])))
         return "the version header is not padded to 16 bytes";
-    return "a version of the format that is not known";
+    return "unknown version of the format";
 }
 
 static void probe_afperf(struct pf_probe *probe, struct pf_probe_result *result)
@@ -92,15 +92,15 @@ static const struct pf_metric metrics[AFPERF_METRICS] = {
     [AFPERF_CALLS] = METRIC(AFPERF_CALLS, "calls", "", "exclusive", PF_OVER_FRAMES, PF_NO_PARTNER,
                             "regions; intervals of a section"),
     [AFPERF_TIME] = METRIC(AFPERF_TIME, "time", "ns", "exclusive", PF_OVER_FRAMES, AFPERF_TIME_INC,
-                           "time in regions, without the regions inside"),
+                           "time in regions, excluding nested regions"),
     [AFPERF_TIME_INC] = METRIC(AFPERF_TIME_INC, "time (inc)", "ns", "inclusive", PF_OVER_ROOTS, AFPERF_TIME,
-                               "time in regions, with the regions inside; in intervals of a section"),
+                               "time in regions, including nested regions; in intervals of a section"),
     [AFPERF_TIME_NET] =
         METRIC(AFPERF_TIME_NET, "time net", "ns", "exclusive", PF_OVER_FRAMES, AFPERF_TIME_NET_INC,
-               "time in regions, without the regions inside, less pauses of the run"),
+               "time in regions, excluding nested regions and pauses of the run"),
     [AFPERF_TIME_NET_INC] =
         METRIC(AFPERF_TIME_NET_INC, "time net (inc)", "ns", "inclusive", PF_OVER_ROOTS, AFPERF_TIME_NET,
-               "time in regions, with the regions inside, less pauses of the run"),
+               "time in regions, including nested regions, excluding pauses of the run"),
 };
 
 static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
@@ -286,7 +286,7 @@ static void close_afperf(struct pf_model *profile)
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 5,
+    .version = 6,
     .probe = probe_afperf,
     .open = open_afperf,
     .load = load_afperf,

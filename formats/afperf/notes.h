@@ -5,63 +5,60 @@
 #include "formats/runtime/notes.h"
 
 /*
- * Problems of a file: name, severity, code, text. After a fatal problem reading ends; after an error the record is
- * dropped; after a warning the record is used.
+ * Problems of a file: name, severity, code, text. Reading ends after a fatal problem; the record is skipped after an
+ * error, and used after a warning.
  */
 #define AFPERF_PROBLEM_LIST(X)                                                                               \
-    X(OTHER_VERSION, "fatal", "other-version-header",                                                        \
-      "a header of another version; what follows is not read")                                               \
-    X(DAMAGED, "fatal", "damaged-compression",                                                               \
-      "the compressed data are damaged or cut off; what follows is lost")                                    \
+    X(OTHER_VERSION, "fatal", "other-version-header", "header of another version: reading ends here")        \
+    X(DAMAGED, "fatal", "damaged-compression", "compressed data are damaged or cut off: reading ends here")  \
     X(AGGREGATE_ENDS_BEFORE_START, "error", "aggregate-ends-before-start",                                   \
-      "an aggregate ends before it starts; record dropped")                                                  \
-    X(BAD_INTEGER, "error", "bad-integer", "an id or timestamp is no integer; record dropped")               \
+      "aggregate ends before its start: record skipped")                                                     \
+    X(BAD_INTEGER, "error", "bad-integer", "id or timestamp is not an integer: record skipped")              \
     X(BAD_VERSION, "error", "bad-version",                                                                   \
-      "a run's format version is not of the form 1.2.3; record dropped")                                     \
-    X(MISSING_FIELD, "error", "missing-field", "a field that is needed is blank; record dropped")            \
-    X(NEGATIVE_NUMBER, "error", "negative", "an id or timestamp is negative; record dropped")                \
-    X(NO_MEASUREMENT, "error", "no-measurement", "a data record without data; record dropped")               \
-    X(NUMBER_OUT_OF_RANGE, "error", "out-of-range",                                                          \
-      "an id or timestamp has more than 64 bits; record dropped")                                            \
+      "format version of the run is not of the form 1.2.3: record skipped")                                  \
+    X(MISSING_FIELD, "error", "missing-field", "required field is blank: record skipped")                    \
+    X(NEGATIVE_NUMBER, "error", "negative", "id or timestamp is negative: record skipped")                   \
+    X(NO_MEASUREMENT, "error", "no-measurement", "data record without data: record skipped")                 \
+    X(NUMBER_OUT_OF_RANGE, "error", "out-of-range", "id or timestamp exceeds 64 bits: record skipped")       \
     X(PAUSE_ENDS_BEFORE_START, "error", "pause-ends-before-start",                                           \
-      "a pause ends before it starts; record dropped")                                                       \
-    X(QUOTE_WITHOUT_END, "error", "unterminated-quote", "a quoted field has no end; this line dropped")      \
-    X(RECORD_TOO_LONG, "error", "record-too-long", "a record of more than 1 MiB; this line dropped")         \
+      "pause ends before its start: record skipped")                                                         \
+    X(QUOTE_WITHOUT_END, "error", "unterminated-quote",                                                      \
+      "quoted field without a closing quote: line skipped")                                                  \
+    X(RECORD_TOO_LONG, "error", "record-too-long", "record longer than 1 MiB: line skipped")                 \
     X(BAD_MEASUREMENT_TYPE, "warning", "bad-measurement-type",                                               \
-      "a measurement's type is no id; measurement left out")                                                 \
-    X(BAD_NUMBER, "warning", "bad-number", "the wall-clock time is no number")                               \
-    X(BAD_UTF8, "warning", "bad-utf8", "bytes that are not UTF-8, shown as U+FFFD")                          \
-    X(BAD_VALUE, "warning", "bad-value", "a value is not of its datatype; shown as text")                    \
-    X(DUPLICATE_RUN, "warning", "duplicate-run", "a run's information comes again; the first one counts")    \
+      "measurement type is not an id: measurement skipped")                                                  \
+    X(BAD_NUMBER, "warning", "bad-number", "wall-clock time is not a number")                                \
+    X(BAD_UTF8, "warning", "bad-utf8", "invalid UTF-8: shown as U+FFFD")                                     \
+    X(BAD_VALUE, "warning", "bad-value", "value does not match its datatype: shown as text")                 \
+    X(DUPLICATE_RUN, "warning", "duplicate-run", "second RunInfo with this run id: the first one is used")   \
     X(DUPLICATE_SECTION, "warning", "duplicate-section",                                                     \
-      "another section of an id already given; both are kept")                                               \
+      "second SectionInfo with this section id: both sections are kept")                                     \
     X(DUPLICATE_STOP, "warning", "duplicate-stop",                                                           \
-      "all regions or intervals of this id have been stopped already; ignored")                              \
-    X(EXAMPLE_SHAPE, "warning", "example-shape", "a field is missing, as in the format document's example")  \
-    X(HEADER_NOT_16_BYTES, "warning", "header-not-16-bytes",                                                 \
-      "a version header that is not padded to 16 bytes")                                                     \
-    X(LEADING_ZERO, "warning", "leading-zero", "a leading zero; read as decimal")                            \
+      "all regions or intervals with this id have stopped already: stop ignored")                            \
+    X(EXAMPLE_SHAPE, "warning", "example-shape", "field missing, as in the examples of the format document") \
+    X(HEADER_NOT_16_BYTES, "warning", "header-not-16-bytes", "version header is not padded to 16 bytes")     \
+    X(LEADING_ZERO, "warning", "leading-zero", "number with a leading zero: read as decimal")                \
     X(NEGATIVE_DURATION, "warning", "negative-duration",                                                     \
-      "a stop before the start; taken as if it were at the start")                                           \
-    X(NUL_BYTE, "warning", "nul-byte", "NUL bytes, shown as U+FFFD")                                         \
-    X(ODD_MEASUREMENT, "warning", "odd-measurement", "a measurement's type without a value; left out")       \
+      "stop before its start: treated as a stop at the start")                                               \
+    X(NUL_BYTE, "warning", "nul-byte", "NUL bytes: shown as U+FFFD")                                         \
+    X(ODD_MEASUREMENT, "warning", "odd-measurement", "measurement type without a value: skipped")            \
     X(OVERLAPPING_REGIONS, "warning", "overlapping-regions",                                                 \
-      "a region overlaps with one that started before it")                                                   \
-    X(QUOTE_IN_FIELD, "warning", "quote-in-field", "a quote inside a field that is not quoted; kept")        \
-    X(OTHER_RUN_VERSION, "warning", "run-version", "a run of another major version; read all the same")      \
-    X(STOP_WITHOUT_START, "warning", "stop-without-start", "a stop of nothing; ignored")                     \
-    X(TEXT_AFTER_QUOTE, "warning", "text-after-quote", "text behind a quoted field; taken as part of it")    \
-    X(UNCLOSED_INTERVAL, "warning", "unclosed-interval",                                                     \
-      "an interval without stop; taken to last until the end of the run")                                    \
+      "region overlaps a region that started before it")                                                     \
+    X(QUOTE_IN_FIELD, "warning", "quote-in-field", "quote inside an unquoted field: kept")                   \
+    X(OTHER_RUN_VERSION, "warning", "run-version",                                                           \
+      "run of another major version of the format: read like version 1")                                     \
+    X(STOP_WITHOUT_START, "warning", "stop-without-start", "stop without a matching start: ignored")         \
+    X(TEXT_AFTER_QUOTE, "warning", "text-after-quote", "text after a quoted field: appended to the field")   \
+    X(UNCLOSED_INTERVAL, "warning", "unclosed-interval", "interval without a stop: ends with the run")       \
     X(UNCLOSED_REGION, "warning", "unclosed-region",                                                         \
-      "a region without stop; taken to last as long as that around it, or the run")                          \
-    X(UNDEFINED_TYPE, "warning", "undefined-type", "the run does not define this type of measurement")       \
+      "region without a stop: ends with the region around it, or with the run")                              \
+    X(UNDEFINED_TYPE, "warning", "undefined-type", "measurement type is not defined in this run")            \
     X(UNRESOLVED_INTERVAL, "warning", "unresolved-interval",                                                 \
-      "no such interval; the data stay with the section")                                                    \
-    X(UNRESOLVED_REGION, "warning", "unresolved-region", "no such region; the data belong to none")          \
-    X(UNRESOLVED_RUN, "warning", "unresolved-run", "no information about this run; it is served without")    \
+      "unknown interval: data assigned to the section")                                                      \
+    X(UNRESOLVED_REGION, "warning", "unresolved-region", "unknown region: data not assigned to any")         \
+    X(UNRESOLVED_RUN, "warning", "unresolved-run", "run without a RunInfo: its other records are used")      \
     X(UNRESOLVED_SECTION, "warning", "unresolved-section",                                                   \
-      "no such section: a start makes one, a stop is ignored, data belong to none")
+      "unknown section: created by a start, ignored by a stop; data not assigned to any")
 
 enum afperf_problem {
     AFPERF_SOUND, /* no problem */
