@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "formats/afperf/afperf.h"
 
 /* ---- sums --------------------------------------------------------------------------------------- */
@@ -22,8 +24,17 @@ void afperf_add(struct afperf_model *model, uint32_t context, const pf_int128 va
         sums->values[metric] += values[metric];
 }
 
+static int by_touched_context(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Adds the sums in ascending order, which pf_sums_add is fastest for. */
 void afperf_end_sums(struct afperf_model *model, uint32_t run)
 {
+    if (model->touched.n)
+        qsort(model->touched.at, model->touched.n, sizeof *model->touched.at, by_touched_context);
     for (size_t i = 0; i < model->touched.n; i++) {
         uint32_t context = model->touched.at[i];
         struct afperf_sums *sums = &model->sums_of.at[context];

@@ -32,7 +32,8 @@ struct pf_sums {
     bool zeros;
     struct sum *sums; /* in memory, in order of first addition */
     size_t n_sums, room;
-    struct pf_hash_table by_key; /* indexes into sums[] */
+    bool hashed;                 /* a key was added out of order; before that, sums[] is sorted by key */
+    struct pf_hash_table by_key; /* indexes into sums[], if `hashed` */
     size_t last;                 /* index of the sum that was last added to */
     struct pf_sorter *sorter;
     uint64_t run;                       /* number of flushes to the sorter */
@@ -116,6 +117,7 @@ static int flush(struct pf_sums *sums, struct pf_error *error)
     }
     sums->run++;
     sums->n_sums = 0;
+    sums->hashed = false;
     pf_hash_free(&sums->by_key);
     return 0;
 }
@@ -131,17 +133,38 @@ static int sums_make_room(struct pf_sums *sums, struct pf_error *error)
     return pf_array_room(&sums->sums, &sums->room, sums->n_sums, sizeof *sums->sums, error);
 }
 
+static uint64_t sums_hash_of(const struct sum *key)
+{
+    uint64_t place = (uint64_t)key->partition << 32 | key->context;
+    return pf_siphash(key->metric, &place, sizeof place);
+}
+
+/* Adds the keys of all sums to the hash table, after which the order of keys does not matter. */
+static int sums_hash_all(struct pf_sums *sums, struct pf_error *error)
+{
+    for (size_t i = 0; i < sums->n_sums; i++)
+        if (pf_hash_add(&sums->by_key, sums_hash_of(&sums->sums[i]), (uint32_t)i, error))
+            return -1;
+    sums->hashed = true;
+    return 0;
+}
+
 /* Finds or adds the total of a key; NULL with *error filled. Valid until the next call. */
 static struct pf_total *sums_find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                                   struct pf_error *error)
 {
     struct sum key = {partition, context, metric, {0}};
+    int64_t known = PF_NOT_THERE;
     if (sums->last < sums->n_sums && sums_is_key(sums->sums, (uint32_t)sums->last, &key))
         return &sums->sums[sums->last].total;
-    uint64_t place = (uint64_t)partition << 32 | context, hash = pf_siphash(metric, &place, sizeof place);
-    int64_t known = pf_hash_find(&sums->by_key, hash, sums_is_key, sums->sums, &key);
+    if (!sums->hashed && sums->n_sums && sums_by_key(&sums->sums[sums->n_sums - 1], &key) >= 0 &&
+        sums_hash_all(sums, error))
+        return NULL;
+    if (sums->hashed)
+        known = pf_hash_find(&sums->by_key, sums_hash_of(&key), sums_is_key, sums->sums, &key);
     if (known == PF_NOT_THERE) {
-        if (sums_make_room(sums, error) || pf_hash_add(&sums->by_key, hash, (uint32_t)sums->n_sums, error))
+        if (sums_make_room(sums, error) ||
+            (sums->hashed && pf_hash_add(&sums->by_key, sums_hash_of(&key), (uint32_t)sums->n_sums, error)))
             return NULL;
         known = (int64_t)sums->n_sums;
         sums->sums[sums->n_sums++] = key;
@@ -227,7 +250,7 @@ static int sums_merge(struct pf_sums *sums, struct pf_error *error)
 /* Sorts and writes the sums if all are in memory. */
 static int keep_all(struct pf_sums *sums, struct pf_error *error)
 {
-    if (sums->n_sums)
+    if (sums->hashed)
         qsort(sums->sums, sums->n_sums, sizeof *sums->sums, sums_by_key);
     for (size_t i = 0; i < sums->n_sums; i++)
         if (sums_retain(sums, &sums->sums[i], error))

@@ -94,6 +94,21 @@ static void values_are_added_up(void)
     pf_sums_free(sums);
 }
 
+static void keys_may_come_in_any_order(void)
+{
+    struct pf_sums *sums = pf_sums_new(1 << 20, false);
+    for (uint32_t context = 0; context < 4; context++)
+        add(sums, 0, context, 0, pf_int(1)); /* ascending, which needs no hash table */
+    add(sums, 0, 1, 0, pf_int(10));
+    add(sums, 0, 9, 0, pf_int(1));
+    add(sums, 0, 5, 0, pf_int(1));
+    add(sums, 0, 9, 0, pf_int(10));
+    finished(sums);
+    rows_are(sums, PF_UNRESTRICTED, "0,0,0,1|0,1,0,11|0,2,0,1|0,3,0,1|0,5,0,1|0,9,0,11|",
+             "keys may ascend at first and descend later");
+    pf_sums_free(sums);
+}
+
 /* Adds values at hostile keys: multiplied by the 64-bit golden ratio and folded, all have the same low word. */
 static void add_to_chosen_keys(void *arg)
 {
@@ -226,6 +241,7 @@ static void words_have_one_order(void)
 int main(void)
 {
     values_are_added_up();
+    keys_may_come_in_any_order();
     keys_cannot_be_chosen();
     one_partition_needs_no_second_order();
     numbers_are_exact();
