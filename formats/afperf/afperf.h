@@ -326,7 +326,7 @@ void afperf_append(struct afperf_model *model, struct pf_store *store, const voi
 /* Adds a record to a sorter. */
 void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const void *record);
 
-/* Copies item number `index` of a store of items of `size` bytes to *item. */
+/* Copies item number `index` of a store of items of `size` bytes to *item. Checks the pass, as afperf_sorted does. */
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size);
 

@@ -68,7 +68,8 @@ struct pf_store_window *afperf_window(struct afperf_model *model, const struct p
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size)
 {
-    const void *at = pf_store_at(window, index * size, size, model->run->error);
+    struct pf_error *error = model->run->error;
+    const void *at = pf_pass_check(error) ? NULL : pf_store_at(window, index * size, size, error);
     if (!at)
         pf_run_fail(model->run);
     memcpy(item, at, size);
@@ -76,8 +77,10 @@ void afperf_item(struct afperf_model *model, struct pf_store_window *window, uin
 
 const void *afperf_sorted(struct afperf_model *model, struct pf_sorter *sorter)
 {
+    struct pf_error *error = model->run->error;
     const uint64_t *record;
-    return pf_run_check(model->run, pf_sorter_next(sorter, &record, model->run->error)) ? record : NULL;
+    int got = pf_pass_check(error) ? -1 : pf_sorter_next(sorter, &record, error);
+    return pf_run_check(model->run, got) ? record : NULL;
 }
 
 /* ---- warnings ----------------------------------------------------------------------------------- */

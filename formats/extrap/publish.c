@@ -43,6 +43,7 @@ static void make_points(struct pf_study *study)
         struct pf_cell cells[PF_PARAMETERS_MAX];
         const struct pf_point point = pf_study_point_of(study, i);
         size_t size = (size_t)name_of_point(study, i, name);
+        pf_run_step(run, i, pf_study_points(study));
         struct pf_cell item[] = {pf_uint(i), pf_text(name, size)};
         for (unsigned c = 0; c < parameters; c++) {
             bool known = c < point.count && !(point.broken && isnan(point.coordinates[c]));

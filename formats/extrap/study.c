@@ -164,6 +164,7 @@ uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
     for (uint32_t c = 0; c < tree->count; c++) {
         struct pf_cell name = pf_interned(tree->strings, tree->name[c]);
         uint32_t parent = tree->parent[c] == PF_NO_CONTEXT ? PF_NO_CONTEXT : contexts[tree->parent[c]];
+        pf_run_step(study->run, c, tree->count);
         contexts[c] = pf_study_callpath(study, parent, name.text, name.size);
     }
     return contexts;
