@@ -74,12 +74,12 @@ static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_r
 /* Returns the context of a tally. It is called `memcpy HOST_TO_DEVICE` or similar, `memset`, or by the name of the kernel. */
 static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
-    enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
+    enum nsight_kind kind = NSIGHT_KIND_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
     uint32_t name = key->name;
-    if (kind != NSIGHT_A_KERNEL) {
+    if (kind != NSIGHT_KIND_KERNEL) {
         struct pf_cell what = pf_build_named(pass->build, name);
         char text[64];
-        int size = kind == NSIGHT_A_MEMSET
+        int size = kind == NSIGHT_KIND_MEMSET
                        ? snprintf(text, sizeof text, "memset")
                        : snprintf(text, sizeof text, "memcpy %.*s", (int)what.size, what.text);
         name = pf_build_name(pass->build, text, (size_t)size);

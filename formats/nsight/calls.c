@@ -14,12 +14,12 @@
  */
 
 /*
- * The words of a record of the sorter, which holds a range or a call. The first three are its keys. Of records with equal starts,
- * calls come before ranges, because a range encloses only what starts after it. Of these calls, the longest comes first, and of
- * these ranges, the one with the shortest path. NUMBER is the correlation id of a call. WHAT is the context of a range's path. In
- * calls, it has the name in the upper half and the context of the path in the lower one.
+ * The words of a record of the sorter, which holds a range or a call. The first three are its keys. Of records with equal
+ * starts, calls come before ranges, because a range encloses only what starts after it. Of these calls, the longest comes
+ * first, and of these ranges, the one with the shortest path. WHAT is the context of a range's path. In calls, it has the
+ * name in the upper half and the context of the path in the lower one.
  */
-enum { THREAD, START, ORDER, END, NUMBER, WHAT, RECORD_WORDS };
+enum { THREAD, START, ORDER, END, CORRELATION, WHAT, RECORD_WORDS };
 #define IS_RANGE (UINT64_C(1) << 63)
 
 /*
@@ -44,7 +44,7 @@ struct open_call {
 struct visits {
     int64_t calls, api_calls, inclusive; /* inclusive: sum of the durations of both */
     int64_t below;                       /* sum of the children's inclusive times */
-    bool own;                            /* the context itself was visited, so `inclusive` is valid */
+    bool visited;                        /* the context itself was visited, so `inclusive` is valid */
     bool listed;                         /* the context is in `touched` */
 };
 
@@ -54,7 +54,7 @@ struct calls_reading {
     uint64_t rows;
     uint64_t rows_of_ranges;       /* ranges among `rows` */
     uint64_t process;              /* process of the last call */
-    bool processes;                /* the calls belong to more than one process */
+    bool several_processes;        /* the calls belong to more than one process */
     bool exclusive;                /* durations are exclusive, as in imported paths */
     PF_LIST(struct visits) visits; /* by context */
     /* Contexts that were visited in this thread, and their ancestors. The `visits` of all other contexts are zero. */
@@ -105,7 +105,7 @@ static void add_call(void *arg, struct pf_sql_row *row)
     struct nsight_pass *pass = reading->pass;
     int64_t thread = pf_sql_int(row, RUNTIME_TID);
     uint64_t process = nsight_process_of(thread);
-    reading->processes |= reading->rows > reading->rows_of_ranges && process != reading->process;
+    reading->several_processes |= reading->rows > reading->rows_of_ranges && process != reading->process;
     reading->process = process;
     int64_t start = pf_sql_int(row, RUNTIME_START), duration = nsight_duration(pass, row);
     uint32_t path = nsight_path_of_call(pass, row);
@@ -116,7 +116,7 @@ static void add_call(void *arg, struct pf_sql_row *row)
         [ORDER] = order_by(INT32_MAX - (uint64_t)(duration < INT32_MAX ? duration : INT32_MAX)) |
                   (uint32_t)reading->rows++,
         [END] = pf_ordered(start + duration),
-        [NUMBER] = (uint64_t)pf_sql_int(row, RUNTIME_CORRELATION),
+        [CORRELATION] = (uint64_t)pf_sql_int(row, RUNTIME_CORRELATION),
         [WHAT] = name << 32 | path,
     };
     add_record(reading, record);
@@ -142,11 +142,11 @@ static void visit(struct calls_reading *reading, uint32_t context, bool api, int
     visits->calls += !api;
     visits->api_calls += api;
     visits->inclusive = nsight_plus(visits->inclusive, duration);
-    visits->own = true;
+    visits->visited = true;
 }
 
 static void add_call_values(struct nsight_pass *pass, const struct visits *visits, uint32_t thread,
-                       uint32_t context, int64_t inclusive)
+                            uint32_t context, int64_t inclusive)
 {
     if (visits->calls)
         nsight_add(pass, thread, context, NSIGHT_CALLS, visits->calls);
@@ -178,9 +178,9 @@ static void end_thread(struct calls_reading *reading)
         if (i % ROWS_PER_STEP == ROWS_PER_STEP - 1)
             pf_sql_step(pass->build->run, pass->sql);
         struct visits *visits = &reading->visits.at[c];
-        if (visits->own || visits->below) {
+        if (visits->visited || visits->below) {
             int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
-                                : visits->own      ? visits->inclusive
+                                : visits->visited  ? visits->inclusive
                                                    : visits->below;
             add_call_values(pass, visits, thread, c, inclusive);
             if (parent[c] != PF_NO_CONTEXT) {
@@ -221,7 +221,8 @@ static uint32_t range_around(struct calls_reading *reading, int64_t start, int64
 }
 
 /* Returns the innermost open call if it encloses the call, and `path` is its path or PF_NO_CONTEXT. Otherwise returns NULL. */
-static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end, uint32_t path)
+static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end,
+                                           uint32_t path)
 {
     while (reading->n_calls && reading->calls[reading->n_calls - 1].end <= start)
         reading->n_calls--;
@@ -237,10 +238,10 @@ static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_
 {
     bool sampled = pass->partitions.origin == NSIGHT_SAMPLED;
     if (around)
-        return nsight_child(pass, around->found.call, NSIGHT_API, name);
+        return nsight_child(pass, around->found.call, NSIGHT_KIND_API, name);
     if (sampled && path != PF_NO_CONTEXT && pass->build->model->contexts->name[path] == name)
         return path;
-    return nsight_child(pass, path, NSIGHT_API, name);
+    return nsight_child(pass, path, NSIGHT_KIND_API, name);
 }
 
 static void take_call(struct calls_reading *reading, const uint64_t *record, uint64_t process)
@@ -252,7 +253,7 @@ static void take_call(struct calls_reading *reading, const uint64_t *record, uin
     if (pass->partitions.origin == NSIGHT_RANGES)
         found.path = range_around(reading, start, end);
     found.call = context_of_call(pass, found.path, name, call_around(reading, start, end, found.path));
-    nsight_lookup_add(pass->build->run, &pass->calls, process, (int64_t)record[NUMBER], found);
+    nsight_lookup_add(pass->build->run, &pass->calls, process, (int64_t)record[CORRELATION], found);
     if (!nsight_is_timed(pass, start, end))
         return;
     visit(reading, found.call, true, end - start);
@@ -321,7 +322,7 @@ static enum nsight_origin origin_of(const struct calls_reading *reading)
 }
 
 /* Returns true if all tables of activities have the process. It is needed because each process numbers its correlations from 1. */
-static bool tells_processes(const struct pf_sql *sql)
+static bool activities_have_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)
         if (pf_sql_has_table(sql, table) && !pf_sql_has(sql, table, ACTIVITY_PID))
@@ -341,7 +342,7 @@ void nsight_read_calls(struct nsight_pass *pass)
     partitions->origin = origin_of(reading);
     nsight_read_paths(pass);
     pf_sql_each(run, pass->sql, NSIGHT_RUNTIME, add_call, reading);
-    partitions->by_process = reading->processes && tells_processes(pass->sql);
+    partitions->by_process = reading->several_processes && activities_have_processes(pass->sql);
     pf_run_check(run, pf_sorter_finish(reading->sorter, run->error));
     read_sorted(reading);
     pf_sorter_free(pf_disown(run, reading->sorter));

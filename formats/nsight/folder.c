@@ -30,7 +30,7 @@ struct folder_reading {
     uint32_t point;
 };
 
-static int add_up(struct folder_reading *reading, struct pf_error *error)
+static int sum_export_values(struct folder_reading *reading, struct pf_error *error)
 {
     struct pf_model *export = &reading->export;
     struct pf_cursor cursor = {.model = export, .table = export->cells, .only = PF_UNRESTRICTED};
@@ -79,7 +79,7 @@ static int load_export(struct folder_reading *reading, const char *path, struct 
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
         return pf_fail_memory(error);
-    return add_up(reading, error) ? -1 : pf_input_done(input, error);
+    return sum_export_values(reading, error) ? -1 : pf_input_done(input, error);
 }
 
 static void free_reading(void *thing)
@@ -92,7 +92,7 @@ static void free_reading(void *thing)
 }
 
 /* Adds the values of an export to the study. If the export has warnings, adds a single one that refers to them. */
-static void read_point(struct pf_study *study, const char *path, uint32_t point)
+static void read_folder_export(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;
     struct folder_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
@@ -125,10 +125,10 @@ static int open_export_folder(struct pf_model *model, struct pf_error *error)
 
 static void read_all_exports(struct pf_run *run, void *reading)
 {
-    pf_study_made(reading, pf_points_read(run, read_point));
+    pf_study_made(reading, pf_points_read(run, read_folder_export));
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+static int load_export_folder(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_points *points = model->state;
     if (stage != PF_PARTITIONED || points->stored.study)
@@ -145,6 +145,6 @@ const struct pf_driver pf_nsight_folder_driver = {
     .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe_export_folder,
     .open = open_export_folder,
-    .load = load,
+    .load = load_export_folder,
     .close = pf_points_close,
 };

@@ -143,7 +143,7 @@ void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
 enum { NEAR = 1024 };
 
 static void read_lookup_entry(struct pf_run *run, struct nsight_lookup *lookup, uint64_t at,
-                       uint64_t entry[ENTRY_WORDS])
+                              uint64_t entry[ENTRY_WORDS])
 {
     if (lookup->near)
         memcpy(entry, entry_at(run, lookup, at), ENTRY_SIZE);

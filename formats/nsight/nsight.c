@@ -79,20 +79,20 @@ static const struct {
 enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
 /* State of reading a table of metadata or GPUs. */
-struct showing {
+struct metadata_reading {
     struct pf_build *build;
     unsigned rows;
     bool gpus;
 };
 
 /* Adds a row to info.txt. A row of metadata has a name and a value, and a row of GPUs has the name of a GPU. */
-static void take_fact(void *arg, struct pf_sql_row *row)
+static void take_metadata_row(void *arg, struct pf_sql_row *row)
 {
-    struct showing *showing = arg;
-    struct pf_model *model = showing->build->model;
-    struct pf_slice name = showing->gpus ? pf_slice("GPU", 3) : pf_sql_text(row, META_NAME),
-                    value = pf_sql_text(row, showing->gpus ? GPUS_NAME : META_VALUE);
-    row->last = showing->rows++ == ROWS_SHOWN;
+    struct metadata_reading *reading = arg;
+    struct pf_model *model = reading->build->model;
+    struct pf_slice name = reading->gpus ? pf_slice("GPU", 3) : pf_sql_text(row, META_NAME),
+                    value = pf_sql_text(row, reading->gpus ? GPUS_NAME : META_VALUE);
+    row->last = reading->rows++ == ROWS_SHOWN;
     if (row->last || !name.at || !value.at)
         return;
     if (pf_is(name, "EXPORT_SCHEMA_VERSION"))
@@ -101,7 +101,7 @@ static void take_fact(void *arg, struct pf_sql_row *row)
         value.end = value.at + BYTES_SHOWN;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (pf_is(name, shown[i].name))
-            pf_build_info(showing->build, shown[i].key, value);
+            pf_build_info(reading->build, shown[i].key, value);
 }
 
 /* Opens the export for the rest of the run. */
@@ -114,17 +114,17 @@ static struct pf_sql *open_export(struct pf_build *build)
 }
 
 /* Reads metadata and GPUs. Schema 2 of exports has other names for these tables, which are read if those of schema 3 are missing. */
-static void read_facts(struct pf_build *build)
+static void read_metadata(struct pf_build *build)
 {
     struct pf_sql *sql = open_export(build);
-    struct showing meta = {.build = build}, gpus = {.build = build, .gpus = true};
+    struct metadata_reading meta = {.build = build}, gpus = {.build = build, .gpus = true};
     if (!is_export(sql))
         pf_run_refuse(build->run, 0, "no export of Nsight Systems: it has no strings, or no events");
     build->tables[0].flags |= PF_SEEKS_METRIC; /* large exports are aggregated metric by metric */
     pf_sql_each(build->run, sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META,
-                take_fact, &meta);
+                take_metadata_row, &meta);
     pf_sql_each(build->run, sql, pf_sql_has_table(sql, NSIGHT_GPUS) ? NSIGHT_GPUS : NSIGHT_OLD_GPUS,
-                take_fact, &gpus);
+                take_metadata_row, &gpus);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
@@ -279,8 +279,8 @@ static void clear(struct pf_build *build)
 }
 
 static const char *const kinds[] = {
-    [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
-    [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
+    [NSIGHT_KIND_FUNCTION] = "function", [NSIGHT_KIND_API] = "api",       [NSIGHT_KIND_KERNEL] = "kernel",
+    [NSIGHT_KIND_MEMCPY] = "memcpy",     [NSIGHT_KIND_MEMSET] = "memset",
 };
 
 static const struct pf_build_format format = {.state = sizeof(struct nsight_state),
@@ -294,7 +294,7 @@ static const struct pf_build_format format = {.state = sizeof(struct nsight_stat
                                               .n_metrics = NSIGHT_METRICS,
                                               .tables = own_tables,
                                               .n_tables = NSIGHT_OWN_TABLES,
-                                              .open = read_facts,
+                                              .open = read_metadata,
                                               .read = read_export,
                                               .clear = clear};
 

@@ -79,7 +79,7 @@ enum nsight_origin {
     NSIGHT_PATHLESS
 };
 
-/* The key of a partition, or of an NVTX domain. */
+/* The key of a partition or of an NVTX domain; partitions.c defines its words. Unused words are 0. */
 struct nsight_key {
     uint64_t word[4];
 };
@@ -132,11 +132,11 @@ enum {
 
 /* Kinds of contexts. */
 enum nsight_kind {
-    NSIGHT_FUNCTION,
-    NSIGHT_API,
-    NSIGHT_A_KERNEL,
-    NSIGHT_A_MEMCPY,
-    NSIGHT_A_MEMSET,
+    NSIGHT_KIND_FUNCTION,
+    NSIGHT_KIND_API,
+    NSIGHT_KIND_KERNEL,
+    NSIGHT_KIND_MEMCPY,
+    NSIGHT_KIND_MEMSET,
     NSIGHT_KINDS
 };
 
@@ -176,7 +176,7 @@ extern const struct pf_numbered nsight_events;
 /* Cache of names from the export's table StringIds. */
 struct nsight_names {
     struct pf_ids ids; /* id in StringIds -> number in the tree's strings */
-    uint64_t left;     /* bytes that further names may have; the owner sets the limit for all names */
+    uint64_t left;     /* bytes left for further names; the owner sets the limit */
 };
 
 /* The contexts of an API call, or the path of a call chain. A member is PF_NO_CONTEXT if it is unknown. */

@@ -13,15 +13,15 @@ enum { EVENT_DOMAIN = 75, EVENT_RANGE = 59 };
 #define NO_STREAM UINT32_MAX
 
 /*
- * The first word of a partition's key is its kind; HOMELESS is the partition of function visits whose threads are unknown. In the key of
- * a thread, the second word is pf_ordered of the global id. In that of a stream, the other words are the process, the device and GPU
- * context, and the stream's number.
+ * The first word of a partition's key is its kind; UNKNOWN_THREAD is the partition of function visits whose threads are
+ * unknown. In the key of a thread, the second word is pf_ordered of the global id. In that of a stream, the other words
+ * are the process, the device and GPU context, and the stream's number.
  */
-enum { THREAD, STREAM, HOMELESS };
+enum { THREAD, STREAM, UNKNOWN_THREAD };
 
 /* ---- keys ---------------------------------------------------------------------------------------- */
 
-static int by_words(const void *left, const void *right)
+static int by_key_words(const void *left, const void *right)
 {
     const struct nsight_key *a = left, *b = right;
     for (unsigned i = 0; i < sizeof a->word / sizeof *a->word; i++)
@@ -88,11 +88,11 @@ void nsight_add_thread(struct nsight_pass *pass, uint64_t thread)
     partitions_append(pass, (struct nsight_key){{THREAD, thread}});
 }
 
-static uint32_t find(const struct nsight_partitions *partitions, const struct nsight_key *key)
+static uint32_t nsight_partition_of(const struct nsight_partitions *partitions, const struct nsight_key *key)
 {
     const struct nsight_key *keys = partitions->keys.at,
-                            *found =
-                                keys ? bsearch(key, keys, partitions->keys.n, sizeof *key, by_words) : NULL;
+                            *found = keys ? bsearch(key, keys, partitions->keys.n, sizeof *key, by_key_words)
+                                          : NULL;
     return found ? (uint32_t)(found - keys) : NSIGHT_NONE;
 }
 
@@ -111,12 +111,12 @@ void nsight_add_streams(struct nsight_pass *pass)
     for (uint32_t i = 0; i < streams; i++)
         partitions_append(pass, stream_key(partitions, i));
     if (partitions->origin == NSIGHT_IMPORTED)
-        partitions_append(pass, (struct nsight_key){{HOMELESS}});
+        partitions_append(pass, (struct nsight_key){{UNKNOWN_THREAD}});
     if (partitions->keys.n)
-        qsort(partitions->keys.at, partitions->keys.n, sizeof *partitions->keys.at, by_words);
+        qsort(partitions->keys.at, partitions->keys.n, sizeof *partitions->keys.at, by_key_words);
     for (uint32_t i = 0; i < streams; i++) {
         struct nsight_key key = stream_key(partitions, i);
-        pass->state->stream_at[i] = find(partitions, &key);
+        pass->state->stream_at[i] = nsight_partition_of(partitions, &key);
     }
 }
 
@@ -146,14 +146,14 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
      * `known` is the first process other than 0, and `first` the first process of threads, and of streams. Some exports lack the
      * processes of all streams, which then are 0. That alone does not make the process part of names.
      */
-    uint64_t known = 0, first[HOMELESS] = {0};
-    bool met[HOMELESS] = {0};
+    uint64_t known = 0, first[UNKNOWN_THREAD] = {0};
+    bool seen[UNKNOWN_THREAD] = {0};
     const struct nsight_key *keys = partitions->keys.at;
-    for (size_t i = 0; i < partitions->keys.n && keys[i].word[0] != HOMELESS; i++) {
+    for (size_t i = 0; i < partitions->keys.n && keys[i].word[0] != UNKNOWN_THREAD; i++) {
         uint64_t process = process_of_key(&keys[i]), kind = keys[i].word[0];
         known = known ? known : process;
-        first[kind] = met[kind] ? first[kind] : process;
-        met[kind] = true;
+        first[kind] = seen[kind] ? first[kind] : process;
+        seen[kind] = true;
         naming.process |= (process && process != known) || process != first[kind];
         naming.machine |= process && process >> 24 != known >> 24;
         naming.context |= i && differ_in_context(&keys[i - 1], &keys[i]);
@@ -168,7 +168,7 @@ static int partition_name_of(const struct nsight_key *key, const struct naming *
 {
     uint64_t process = process_of_key(key);
     int at = 0;
-    if (key->word[0] == HOMELESS)
+    if (key->word[0] == UNKNOWN_THREAD)
         return snprintf(name, NAME_ROOM, "unknown-thread");
     if (naming->machine && process)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "vm-%" PRIx64 ".", process >> 24);
@@ -201,14 +201,14 @@ static void take_thread_name(void *arg, struct pf_sql_row *row)
 {
     const struct thread_names *names = arg;
     struct nsight_key key = {{THREAD, pf_ordered(pf_sql_int(row, THREAD_NAMES_TID))}};
-    uint32_t thread = find(names->partitions, &key);
+    uint32_t thread = nsight_partition_of(names->partitions, &key);
     if (thread != NSIGHT_NONE && !names->of[thread])
         names->of[thread] = pf_sql_int(row, THREAD_NAMES_NAME);
 }
 
 /* Adds a partition to the model. `thread_name` is the id in StringIds of the name that the program gave it, or 0. */
-static void add_nsight_partition(struct nsight_pass *pass, const struct nsight_key *key, const struct naming *naming,
-                          int64_t thread_name)
+static void add_nsight_partition(struct nsight_pass *pass, const struct nsight_key *key,
+                                 const struct naming *naming, int64_t thread_name)
 {
     uint64_t process = process_of_key(key);
     bool thread = key->word[0] == THREAD, stream = key->word[0] == STREAM;

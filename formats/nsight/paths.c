@@ -29,15 +29,15 @@ static uint32_t add_path_name(struct nsight_pass *pass, struct pf_slice name)
 {
     if (!memmem(name.at, pf_size(name), ARROW, ARROW_SIZE))
         return pf_build_slice(pass->build, name);
-    char *torn = PF_OWN(pass->build->run, malloc(2 * pf_size(name)), free);
+    char *spaced = PF_OWN(pass->build->run, malloc(2 * pf_size(name)), free);
     size_t at = 0;
     for (const char *c = name.at; c < name.end; c++) {
-        torn[at++] = *c;
+        spaced[at++] = *c;
         if (*c == '-' && c + 1 < name.end && c[1] == '>')
-            torn[at++] = ' ';
+            spaced[at++] = ' ';
     }
-    uint32_t number = pf_build_name(pass->build, torn, at);
-    free(pf_disown(pass->build->run, torn));
+    uint32_t number = pf_build_name(pass->build, spaced, at);
+    free(pf_disown(pass->build->run, spaced));
     return number;
 }
 
@@ -106,7 +106,7 @@ static uint32_t walk_path_text(struct nsight_pass *pass, const char *text, size_
         const char *over = end_of_part(part, end, pointers);
         size_t length = (size_t)(over - part);
         uint32_t name = pointers ? symbol_of(pass, part, length) : pf_build_name(pass->build, part, length);
-        context = nsight_child(pass, context, NSIGHT_FUNCTION, name);
+        context = nsight_child(pass, context, NSIGHT_KIND_FUNCTION, name);
         if (over == end)
             break;
         part = over + (pointers ? 1 : ARROW_SIZE);
@@ -185,7 +185,7 @@ static void join_frames(const struct frames *frames)
         }
         chain = record[CHAIN];
         if (depth++ < PARTS_MAX)
-            context = nsight_child(pass, context, NSIGHT_FUNCTION, (uint32_t)record[NAME]);
+            context = nsight_child(pass, context, NSIGHT_KIND_FUNCTION, (uint32_t)record[NAME]);
     }
     add_path(pass, pf_signed(chain), context);
 }

@@ -31,15 +31,15 @@ static bool has_word(const unsigned char *bytes, size_t size, const char *word)
 }
 
 /* Returns what a page of the schema shows. */
-static unsigned look_at(const unsigned char *page, size_t size)
+static unsigned evidence_in_page(const unsigned char *page, size_t size)
 {
     bool events = has_word(page, size, "CUPTI_ACTIVITY_KIND_") || has_word(page, size, "NVTX_EVENTS");
     return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
 /* Searches the children of the first page, with `page` as a buffer of page_size bytes. Returns `seen` and what they show. */
-static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned char *first,
-                           size_t page_size, unsigned char *page)
+static unsigned evidence_in_children(unsigned seen, struct pf_probe *probe, const unsigned char *first,
+                                     size_t page_size, unsigned char *page)
 {
     uint32_t cells = pf_u16(first + HEADER + CELLS, true);
     for (uint32_t i = 0; i <= cells && i < PAGES_MAX && seen != IS_EXPORT; i++) {
@@ -53,7 +53,7 @@ static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned
         ssize_t n =
             pf_probe_read(probe, page, page_size, (uint64_t)(pf_u32(first + at, true) - 1) * page_size);
         if (n > 0)
-            seen |= look_at(page, (size_t)n);
+            seen |= evidence_in_page(page, (size_t)n);
     }
     return seen;
 }
@@ -67,11 +67,11 @@ void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result)
         return;
     size_t page_size = pf_u16(bytes + PAGE_SIZE, true) == 1 ? 65536 : pf_u16(bytes + PAGE_SIZE, true);
     bytes = pf_probe_head(probe, page_size, &have);
-    unsigned seen = look_at(bytes, have);
+    unsigned seen = evidence_in_page(bytes, have);
     if (bytes[HEADER] == INNER && have >= page_size && page_size >= 512) {
         unsigned char *page = malloc(page_size);
         if (page)
-            seen = look_below(seen, probe, bytes, page_size, page);
+            seen = evidence_in_children(seen, probe, bytes, page_size, page);
         else
             pf_probe_failed(probe, ENOMEM);
         free(page);

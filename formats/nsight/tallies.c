@@ -12,7 +12,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
 
 /* Returns the index of the item with this key. Adds the item if the key is new. */
 static uint32_t tally_number_of(struct pf_run *run, struct nsight_tallies *tallies,
-                          const struct nsight_tally_key *key)
+                                const struct nsight_tally_key *key)
 {
     uint64_t hash = pf_siphash(0, key, sizeof *key);
     int64_t number = pf_hash_find(&tallies->table, hash, is_key, tallies, key);
