@@ -119,7 +119,8 @@ static void read_metadata(struct pf_build *build)
     struct pf_sql *sql = open_export(build);
     struct metadata_reading meta = {.build = build}, gpus = {.build = build, .gpus = true};
     if (!is_export(sql))
-        pf_run_refuse(build->run, 0, "no export of Nsight Systems: it has no strings, or no events");
+        pf_run_refuse(build->run, 0,
+                      "not an export of Nsight Systems: it has no table StringIds or no table of events");
     build->tables[0].flags |= PF_SEEKS_METRIC; /* large exports are aggregated metric by metric */
     pf_sql_each(build->run, sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META,
                 take_metadata_row, &meta);
@@ -144,10 +145,9 @@ static void warn_of_table(struct nsight_pass *pass, unsigned t)
         pf_build_warn(pass->build, 0, -1, "error", "bad-table", "table %s cannot be read", table->name);
     for (unsigned c = 0; table->columns[c]; c++)
         if (facts->computed >> c & 1)
-            pf_build_warn(
-                pass->build, 0, -1, "warning", "computed-column",
-                "column %s of table %s is computed by the file, not stored in it: it is passed over",
-                table->columns[c], table->name);
+            pf_build_warn(pass->build, 0, -1, "warning", "computed-column",
+                          "column %s of table %s is computed by the file, not stored in it: column skipped",
+                          table->columns[c], table->name);
 }
 
 static void warn_of_problems(struct nsight_pass *pass)
@@ -162,17 +162,18 @@ static void warn_of_problems(struct nsight_pass *pass)
         warn_of_table(pass, t);
     if (pass->bad_times)
         pf_build_warn(build, 0, -1, "warning", "bad-times",
-                      "%" PRIu64 " events have no end, or end before they start: they take no time",
+                      "%" PRIu64
+                      " events without an end, or with an end before their start: their duration is 0",
                       pass->bad_times);
     if (pass->untimed)
         pf_build_warn(build, 0, -1, "warning", "untimed",
                       "%" PRIu64
-                      " calls, kernels or other activities start and end at 0, since they were not timed: "
-                      "they are left out of all sums",
+                      " calls, kernels or other activities without times (they start and end at 0): "
+                      "not in any sum",
                       pass->untimed);
     if (pass->paths.out_of_text)
         pf_build_warn(build, 0, -1, "error", "long-paths",
-                      "call paths are longer than the file: some are left out");
+                      "call paths are longer than the file: some skipped");
 }
 
 /* Loads everything in a single pass, because threads and streams are known only from the tables that also hold values and contexts. */
@@ -250,7 +251,7 @@ static const struct pf_metric metrics[NSIGHT_METRICS] = {
                      .unit = "ns",
                      .scope = "exclusive",
                      .type = "int",
-                     .description = "time of the CPU, without what was called",
+                     .description = "CPU time, excluding calls",
                      .over_contexts = PF_OVER_ALL,
                      .over_partitions = PF_SUM,
                      .partner = NSIGHT_TIME_INC},
@@ -259,16 +260,15 @@ static const struct pf_metric metrics[NSIGHT_METRICS] = {
                          .unit = "ns",
                          .scope = "inclusive",
                          .type = "int",
-                         .description = "time of the CPU, with what was called",
+                         .description = "CPU time, including calls",
                          .over_contexts = PF_OVER_ROOTS,
                          .over_partitions = PF_SUM,
                          .partner = NSIGHT_TIME},
-    [NSIGHT_GPU_TIME] =
-        METRIC(NSIGHT_GPU_TIME, "gpu time", "ns", "time of GPUs in kernels, copies and settings of memory"),
+    [NSIGHT_GPU_TIME] = METRIC(NSIGHT_GPU_TIME, "gpu time", "ns", "GPU time in kernels, copies and memsets"),
     [NSIGHT_BYTES] = METRIC(NSIGHT_BYTES, "bytes", "bytes", "bytes that GPUs copied or set"),
     [NSIGHT_API_CALLS] = METRIC(NSIGHT_API_CALLS, "api calls", "", "calls of the API"),
     [NSIGHT_GPU_ACTIVITIES] =
-        METRIC(NSIGHT_GPU_ACTIVITIES, "gpu activities", "", "kernels, copies and settings of memory on GPUs"),
+        METRIC(NSIGHT_GPU_ACTIVITIES, "gpu activities", "", "kernels, copies and memsets on GPUs"),
 };
 
 static void clear(struct pf_build *build)
@@ -316,7 +316,7 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 8,
+    .version = 9,
     .matters = no_name_matters,
     .kit = &format,
     .probe = nsight_probe,
