@@ -227,6 +227,12 @@ static int v8_read_node(const struct pf_json_walk *walk)
 
 /* ---- the tree ----------------------------------------------------------------------------------- */
 
+/* Fails if the pass was cancelled. For loops over nodes, which read nothing. */
+static void check_v8(const struct v8 *v8)
+{
+    pf_run_check(v8->build->run, pf_pass_check(v8->build->run->error));
+}
+
 /* The index of the node with an id, or NONE. */
 static uint32_t v8_node_of(const struct v8 *v8, int64_t id)
 {
@@ -238,6 +244,7 @@ static void index_node_ids(struct v8 *v8)
     PF_OWN(v8->build->run, &v8->ids, pf_ids_free);
     for (size_t i = 0; i < v8->nodes.n; i++) {
         int64_t id = v8->nodes.at[i].id;
+        check_v8(v8);
         if (id < 0)
             continue;
         if (v8_node_of(v8, id) != NONE)
@@ -262,6 +269,7 @@ static uint32_t v8_root_of(struct v8 *v8, uint32_t node)
 static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct v8_node *node = child == NONE ? NULL : &v8->nodes.at[child];
+    check_v8(v8);
     if (!node || parent == NONE)
         pf_json_warn(v8->build->run, NULL, "no-node", "child or parent does not exist: ignored");
     else if (node->parent == parent)
@@ -294,6 +302,7 @@ static void name_nodes(struct v8 *v8)
 {
     for (size_t i = 0; i < v8->nodes.n; i++) {
         struct pf_frame *frame = &v8->nodes.at[i].frame;
+        check_v8(v8);
         frame->file = v8_not_empty(v8, frame->file);
         frame->name = v8_not_empty(v8, frame->name);
         if (frame->name == PF_NO_STRING)
@@ -320,6 +329,7 @@ static void enter_nodes(struct v8 *v8)
 {
     for (size_t i = 0; i < v8->nodes.n; i++) {
         v8->open.n = 0;
+        check_v8(v8);
         for (uint32_t node = (uint32_t)i; node != NONE && v8->nodes.at[node].context == PF_NO_CONTEXT;
              node = v8->nodes.at[node].parent)
             *PF_PUSH(v8->build->run, v8->open) = node;

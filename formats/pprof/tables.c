@@ -13,6 +13,12 @@ void pprof_step(struct pprof *pprof, int part, uint64_t offset)
     pf_run_check(build->run, pf_pass_step(done + (part ? total : 0), 2 * total, build->run->error));
 }
 
+/* Fails if the pass was cancelled. For loops over items in memory. */
+static void check_pprof_pass(struct pprof *pprof)
+{
+    pf_run_check(pprof->build->run, pf_pass_check(pprof->build->run->error));
+}
+
 /* ---- messages ----------------------------------------------------------------------------------- */
 
 int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const struct pprof_form *form,
@@ -221,6 +227,7 @@ static void name_functions(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
         struct pprof_function *function = &pprof->function.at[i];
+        check_pprof_pass(pprof);
         function->named = pprof_string(pprof, function->name, "a function's name");
         uint32_t system = pprof_string(pprof, function->system, "a function's system name");
         function->filed = pprof_string(pprof, function->file, "a function's file");
@@ -282,6 +289,7 @@ static void name_mappings(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->mappings.count; i++) {
         struct pprof_mapping *mapping = &pprof->mapping.at[i];
+        check_pprof_pass(pprof);
         mapping->filed = pprof_string(pprof, mapping->file, "a mapping's file");
         mapping->bracketed = mapping->filed == PF_NO_STRING ? PF_NO_STRING : bracket(pprof, mapping->filed);
     }
@@ -450,6 +458,8 @@ void pprof_resolve(struct pprof *pprof)
     name_mappings(pprof);
     find_dropped(pprof);
     pprof->unknown_frame = make_frame(pprof, NULL, NULL);
-    for (size_t i = 0; i < pprof->locations.count; i++)
+    for (size_t i = 0; i < pprof->locations.count; i++) {
+        check_pprof_pass(pprof);
         resolve_location(pprof, &pprof->location.at[i]);
+    }
 }
