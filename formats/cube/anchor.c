@@ -21,7 +21,7 @@ static void start_section(struct pf_cube_reading *reading)
         pf_xml_stop(reading->xml);
 }
 
-static const struct element {
+static const struct anchor_element {
     const char *name;
     enum pf_cube_section section; /* section in which the element is parsed */
     enum pf_cube_subject subject;
@@ -45,10 +45,10 @@ static const struct element {
 };
 
 /* Returns NULL for simple elements, for elements outside their section, and for elements of the head in the second pass. */
-static const struct element *find_element(const struct pf_cube_reading *reading, const char *name)
+static const struct anchor_element *find_element(const struct pf_cube_reading *reading, const char *name)
 {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
-        const struct element *it = &elements[i];
+        const struct anchor_element *it = &elements[i];
         if (name[0] != it->name[0] || strcmp(name, it->name) != 0)
             continue;
         bool passed_over = it->section == IN_HEAD && !reading->head_only;
@@ -60,7 +60,7 @@ static const struct element *find_element(const struct pf_cube_reading *reading,
 static void anchor_start(void *arg, const char *name)
 {
     struct pf_cube_reading *reading = arg;
-    const struct element *element = find_element(reading, name);
+    const struct anchor_element *element = find_element(reading, name);
     reading->name = name;
     reading->depth++;
     if (!element)
@@ -88,7 +88,7 @@ static void leave_subject(struct pf_cube_reading *reading, enum pf_cube_subject 
 static void anchor_end(void *arg, const char *name, const char *text, size_t size)
 {
     struct pf_cube_reading *reading = arg;
-    const struct element *element = find_element(reading, name);
+    const struct anchor_element *element = find_element(reading, name);
     reading->depth--;
     if (!element) {
         pf_cube_take_text(reading, name, text, size);

@@ -298,7 +298,7 @@ void pf_cube_start_location(struct pf_cube_reading *reading)
 /* ---- simple elements ---------------------------------------------------------------------------- */
 
 /* Simple elements. `at` is the destination of the text: offset of a string in a metric, or column in another subject's row. */
-static const struct field {
+static const struct anchor_field {
     const char *name;
     enum pf_cube_subject subject;
     enum { TEXT, NUMBER } sort;
@@ -336,7 +336,7 @@ static struct pf_cell *row_of_subject(struct pf_cube_reading *reading)
 
 void pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const char *text, size_t size)
 {
-    const struct field *field = fields, *end = fields + sizeof fields / sizeof *fields;
+    const struct anchor_field *field = fields, *end = fields + sizeof fields / sizeof *fields;
     while (field < end && (field->subject != reading->subject || strcmp(name, field->name) != 0))
         field++;
     if (field == end)

@@ -18,7 +18,7 @@
 struct components_group {
     bool repeats;
     uint32_t size, n_fields;
-    struct field {
+    struct component_field {
         const char *name;
         enum { REAL, UNSIGNED, SIGNED } type;
         uint32_t at;
@@ -119,7 +119,7 @@ static struct pf_cell part_cell(const struct pf_cube_metric *metric, const unsig
     const struct groups *in = &of[part >= first];
     part -= part >= first ? first : 0;
     uint32_t number = part / in->group->n_fields;
-    const struct field *field = &in->group->fields[part % in->group->n_fields];
+    const struct component_field *field = &in->group->fields[part % in->group->n_fields];
     const unsigned char *at = element + in->at + (size_t)number * in->group->size + field->at;
     if (in->group->repeats)
         snprintf(name, PART_NAME, "%s%u", field->name, number);

@@ -209,15 +209,15 @@ int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_
  */
 struct pf_cube_sums {
     struct pf_cube_reader reader;
-    uint32_t location, width;              /* first location, and number of locations */
-    const struct pf_cube_columns *columns; /* to read one location from; NULL: read the file */
+    uint32_t location, width;                   /* first location, and number of locations */
+    const struct pf_cube_columns *columns;      /* to read one location from; NULL: read the file */
     const struct pf_cube_metric *column_metric; /* the metric of `column`; NULL: none */
     unsigned char *column;                      /* that metric's elements at the location */
-    uint32_t rows;                        /* maximum number of call paths in a range */
-    const struct pf_cube_metric *metric;  /* the metric of the current range; NULL: none */
-    uint32_t first, end;                  /* the current range of call paths */
-    union pf_cube_number *stored;         /* the range's rows: one number per call path and location */
-    bool *there;                          /* by call path: it has a row */
+    uint32_t rows;                              /* maximum number of call paths in a range */
+    const struct pf_cube_metric *metric;        /* the metric of the current range; NULL: none */
+    uint32_t first, end;                        /* the current range of call paths */
+    union pf_cube_number *stored;               /* the range's rows: one number per call path and location */
+    bool *there;                                /* by call path: it has a row */
     union pf_cube_number *derived, *term; /* derived: values that are not stored; term: buffer for a row */
     bool is_derived;                      /* `derived` is filled */
 };

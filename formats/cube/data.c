@@ -35,9 +35,9 @@ struct data_search {
 #define UNKNOWN UINT64_MAX
 
 /* Warns about the metric. Returns false. */
-__attribute__((format(printf, 5, 6))) static bool note_metric(const struct data_search *search, uint64_t offset,
-                                                              const char *severity, const char *code,
-                                                              const char *format, ...)
+__attribute__((format(printf, 5, 6))) static bool note_metric(const struct data_search *search,
+                                                              uint64_t offset, const char *severity,
+                                                              const char *code, const char *format, ...)
 {
     char what[128];
     va_list values;
@@ -50,7 +50,8 @@ __attribute__((format(printf, 5, 6))) static bool note_metric(const struct data_
 }
 
 /* Reads bytes of a member into the buffer. Returns their number. */
-static size_t read_bytes(struct data_search *search, const struct pf_cube_member *member, size_t size, uint64_t at)
+static size_t read_bytes(struct data_search *search, const struct pf_cube_member *member, size_t size,
+                         uint64_t at)
 {
     struct pf_run *run = search->run;
     pf_run_room(run, &search->bytes.at, &search->bytes.room, size, 1);

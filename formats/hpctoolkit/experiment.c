@@ -12,7 +12,7 @@
 
 #define NO_EXPERIMENT "not an HPCToolkit experiment"
 
-enum { PIECE = 64 * 1024, KINDS_MAX = 256 };
+enum { PIECE = 64 * 1024, IDENTIFIERS_MAX = 256 };
 
 /* ---- elements and attributes --------------------------------------------------------------------- */
 
@@ -21,17 +21,17 @@ struct experiment_level {
     uint64_t id;           /* of its context */
     uint32_t context;      /* index of its context; PF_NO_CONTEXT: none was added */
     uint32_t file, module; /* inherited by elements that declare none */
-    const struct element *element;
+    const struct experiment_element *element;
 };
 
 struct experiment_reading {
     struct pf_run *run;
     struct hpc_state *state;
     struct pf_xml *xml;
-    const struct element *element; /* of the current event */
+    const struct experiment_element *element; /* of the current event */
     /* only while reading the head */
     bool root, complete;
-    bool open; /* a metric of the summary is pending, with these attributes: */
+    bool is_pending; /* a metric of the summary is pending, with these attributes: */
     struct hpc_metric_facts facts;
     const char *combine, *view; /* formulas */
     /* only while reading the tree */
@@ -42,9 +42,10 @@ struct experiment_reading {
 };
 
 /* A known element and its handlers. Other elements are skipped. */
-struct element {
+struct experiment_element {
     const char *name;
-    void (*in_head)(struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
+    void (*in_head)(
+        struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
     uint8_t rank; /* if two elements describe one context, that of higher rank wins; 0: not a context */
     uint8_t what; /* of a context: enum hpc_kind; of a module, file or procedure: enum hpc_list */
@@ -99,20 +100,20 @@ static void experiment_identifier(struct experiment_reading *reading)
 {
     struct hpc_state *state = reading->state;
     int64_t i;
-    if (!number_attribute(reading, "i", &i) || i < 0 || i >= KINDS_MAX)
+    if (!number_attribute(reading, "i", &i) || i < 0 || i >= IDENTIFIERS_MAX)
         return;
     if (!state->identifiers)
-        state->identifiers = pf_run_memory(reading->run, calloc(KINDS_MAX, sizeof *state->identifiers));
-    state->n_identifiers = KINDS_MAX;
+        state->identifiers = pf_run_memory(reading->run, calloc(IDENTIFIERS_MAX, sizeof *state->identifiers));
+    state->n_identifiers = IDENTIFIERS_MAX;
     state->identifiers[i] = keep_attribute(reading, "n");
 }
 
 /* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
 static void add_pending(struct experiment_reading *reading)
 {
-    if (reading->open)
+    if (reading->is_pending)
         hpc_add_summary_metric(reading->run, &reading->facts, reading->view, reading->combine);
-    reading->open = false;
+    reading->is_pending = false;
 }
 
 static void experiment_metric(struct experiment_reading *reading)
@@ -122,7 +123,7 @@ static void experiment_metric(struct experiment_reading *reading)
                                      .description = keep_attribute(reading, "md")};
     add_pending(reading);
     reading->combine = reading->view = NULL;
-    reading->open = number_attribute(reading, "i", &facts.id);
+    reading->is_pending = number_attribute(reading, "i", &facts.id);
     reading->facts = facts;
 }
 
@@ -240,8 +241,8 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
  * Reads the attributes of a context's element. Inlined frames (2.x) get no PF_FRAME, so that sums over frames omit them:
  * the caller's exclusive values contain theirs.
  */
-static void read_context_attributes(const struct experiment_reading *reading, const struct experiment_level *above,
-                                    struct hpc_context *context)
+static void read_context_attributes(const struct experiment_reading *reading,
+                                    const struct experiment_level *above, struct hpc_context *context)
 {
     enum hpc_kind kind = reading->element->what;
     bool frame = kind == HPC_FUNCTION || kind == HPC_INLINED;
@@ -269,7 +270,8 @@ static void read_context_attributes(const struct experiment_reading *reading, co
  * Overwrites the attributes of context i, which exists already, if the current element has a higher rank than all
  * earlier elements of that context. tree->key holds the highest rank so far.
  */
-static void improve(struct experiment_reading *reading, uint32_t i, const struct hpc_context *context)
+static void set_context_by_rank(struct experiment_reading *reading, uint32_t i,
+                                const struct hpc_context *context)
 {
     struct pf_tree *tree = reading->model->tree;
     if (reading->element->rank <= tree->key[i])
@@ -300,7 +302,8 @@ static void experiment_data(struct experiment_reading *reading)
 }
 
 /* Adds the context of an element, or merges the element with the context that has its id. */
-static void add_element_context(struct experiment_reading *reading, const struct experiment_level *above, struct experiment_level *level)
+static void add_element_context(struct experiment_reading *reading, const struct experiment_level *above,
+                                struct experiment_level *level)
 {
     struct pf_run *run = reading->run;
     struct hpc_model *model = reading->model;
@@ -315,7 +318,7 @@ static void add_element_context(struct experiment_reading *reading, const struct
     } else {
         if (level->id != above->id)
             note_stray(reading, "duplicate number of a context: the elements are merged");
-        improve(reading, level->context, &context);
+        set_context_by_rank(reading, level->context, &context);
     }
     if (context.file != PF_NO_STRING)
         level->file = context.file;
@@ -365,7 +368,7 @@ static void experiment_value(struct experiment_reading *reading)
 
 /* Indexes in elements[], which is sorted by frequency, most frequent first. */
 enum { DATA = 6, METRIC };
-static const struct element elements[] = {
+static const struct experiment_element elements[] = {
     {.name = "M", .in_tree = experiment_value},
     {"S", NULL, experiment_context, 2, HPC_LINE},
     {"C", NULL, experiment_context, 1, HPC_CALL},
@@ -386,7 +389,7 @@ static const struct element elements[] = {
     {.name = "HPCToolkitExperiment", .in_head = experiment_root},
 };
 
-static const struct element *element_of(const char *name)
+static const struct experiment_element *element_of(const char *name)
 {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
         if (!strcmp(name, elements[i].name))
@@ -397,7 +400,7 @@ static const struct element *element_of(const char *name)
 static void experiment_start(void *arg, const char *name)
 {
     struct experiment_reading *reading = arg;
-    const struct element *element = reading->element = element_of(name);
+    const struct experiment_element *element = reading->element = element_of(name);
     if (!reading->model && !reading->root && (!element || element->in_head != experiment_root))
         pf_run_refuse(reading->run, pf_xml_line(reading->xml), NO_EXPERIMENT);
     if (!element)
@@ -411,7 +414,7 @@ static void experiment_end(void *arg, const char *name, const char *text, size_t
 {
     (void)text, (void)size;
     struct experiment_reading *reading = arg;
-    const struct element *element = element_of(name);
+    const struct experiment_element *element = element_of(name);
     if (!reading->model) {
         if (element == &elements[METRIC])
             add_pending(reading);

@@ -153,15 +153,15 @@ static const char *combine_word(const struct metrics *all, unsigned combine)
  */
 static void read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
-    size_t scope = all->draft ? 0 : 8;
+    size_t scope_size = all->draft ? 0 : 8;
     for (unsigned i = 0; i < count && all->summary.list.n < INSTANCES_MAX; i++) {
         const unsigned char *bytes =
-            hpc_meta_record(all->meta, array + (uint64_t)i * all->statistic_stride, scope + 12);
+            hpc_meta_record(all->meta, array + (uint64_t)i * all->statistic_stride, scope_size + 12);
         if (!bytes)
             return;
-        uint64_t scope_at = pf_u64(bytes, false), formula = pf_u64(bytes + scope, false);
-        instance.facts.id = pf_u16(bytes + scope + 10, false);
-        instance.combine = combine_word(all, bytes[scope + 8]);
+        uint64_t scope_at = pf_u64(bytes, false), formula = pf_u64(bytes + scope_size, false);
+        instance.facts.id = pf_u16(bytes + scope_size + 10, false);
+        instance.combine = combine_word(all, bytes[scope_size + 8]);
         if (!all->draft)
             instance.facts.scope = scope_name(all, scope_at);
         instance.formula = name_at(all->meta, formula);

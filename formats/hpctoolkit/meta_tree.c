@@ -26,8 +26,7 @@ struct meta_tree_reading {
     struct hpc_array lists[HPC_LISTS];
     PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
     struct pf_ids names;                    /* file offset of a string -> its number in the tree's strings */
-    uint64_t
-        walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
+    uint64_t walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
     bool duplicates; /* a duplicate context id has been reported */
 };
 
@@ -315,11 +314,12 @@ static void read_tree(struct meta_tree_reading *reading)
         note_context(reading, offset, "contexts", "no section of contexts: no contexts are read");
         return;
     }
-    uint64_t entries = pf_u64(section, false);
     if (meta->state->layout == HPC_DRAFT) {
-        walk_contexts(reading, pf_u64(section + 8, false), entries, root);
+        uint64_t size = pf_u64(section, false), children = pf_u64(section + 8, false);
+        walk_contexts(reading, children, size, root);
         return;
     }
+    uint64_t entries = pf_u64(section, false);
     unsigned count = pf_u16(section + 8, false), stride = section[10];
     if (stride < ENTRY_SIZE) {
         note_context(reading, offset, "contexts", "records of entries are too short: no contexts are read");

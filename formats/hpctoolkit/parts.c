@@ -125,10 +125,10 @@ struct parts_piece {
     bool taken;           /* this trace is assigned to a piece with values */
     uint64_t start, size; /* in the file, in bytes */
     unsigned char head[VALUES_HEADER];
-    size_t head_size;    /* valid bytes of head */
+    size_t head_size;          /* valid bytes of head */
     struct parts_piece *trace; /* the trace of the same thread, for a piece with values */
-    const char *name;    /* the file's name without suffix; distinguishes pieces of equal rank and thread */
-    size_t name_size;    /* size of name in bytes; 0: no name */
+    const char *name; /* the file's name without suffix; distinguishes pieces of equal rank and thread */
+    size_t name_size; /* size of name in bytes; 0: no name */
 };
 
 struct pieces {
@@ -150,7 +150,8 @@ static void add_piece(struct pieces *pieces, const struct parts_piece *piece)
 }
 
 /* Warns of a damaged piece. cut: the file is truncated. */
-static void note_piece(const struct pieces *pieces, const struct parts_piece *piece, bool cut, const char *text)
+static void note_piece(const struct pieces *pieces, const struct parts_piece *piece, bool cut,
+                       const char *text)
 {
     pf_run_warn(pieces->run, cut ? "fatal" : "error", "part", 0, piece->start, "%s: %s",
                 pieces->parts->items[piece->part].name, text);

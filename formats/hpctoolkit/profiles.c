@@ -68,7 +68,7 @@ static struct pf_input *open_database_file(struct pf_run *run, const char *name)
 /* ---- profiles --------------------------------------------------------------------------------------- */
 
 /* A record of profile.db's array of profiles. */
-struct info {
+struct profile_record {
     struct hpc_block block;
     uint64_t tuple; /* file offset; 0: none */
     bool summary;
@@ -79,21 +79,21 @@ struct info {
  * u64 offset of the values. meta.db's: u64 number of values, u64 offset of the values, u32 number of contexts, padding,
  * u64 offset of the pairs, u64 tuple, u32 flags (not in drafts; bit 0: a summary). Without flags, record 0 is the summary.
  */
-static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
-                             uint64_t i)
+static struct profile_record decode_profile_record(const struct hpc_state *state, const unsigned char *bytes,
+                                                   size_t size, uint64_t i)
 {
     if (state->layout == HPC_XML4)
-        return (struct info){.summary = i == 0,
-                             .tuple = pf_u64(bytes, true),
-                             .block = {.n_values = pf_u64(bytes + 32, true),
-                                       .n_contexts = pf_u32(bytes + 40, true),
-                                       .values = pf_u64(bytes + 44, true)}};
-    return (struct info){.summary = size >= 44 ? pf_u32(bytes + 40, false) & 1 : i == 0,
-                         .tuple = pf_u64(bytes + 32, false),
-                         .block = {.n_values = pf_u64(bytes, false),
-                                   .values = pf_u64(bytes + 8, false),
-                                   .n_contexts = pf_u32(bytes + 16, false),
-                                   .indices = pf_u64(bytes + 24, false)}};
+        return (struct profile_record){.summary = i == 0,
+                                       .tuple = pf_u64(bytes, true),
+                                       .block = {.n_values = pf_u64(bytes + 32, true),
+                                                 .n_contexts = pf_u32(bytes + 40, true),
+                                                 .values = pf_u64(bytes + 44, true)}};
+    return (struct profile_record){.summary = size >= 44 ? pf_u32(bytes + 40, false) & 1 : i == 0,
+                                   .tuple = pf_u64(bytes + 32, false),
+                                   .block = {.n_values = pf_u64(bytes, false),
+                                             .values = pf_u64(bytes + 8, false),
+                                             .n_contexts = pf_u32(bytes + 16, false),
+                                             .indices = pf_u64(bytes + 24, false)}};
 }
 
 /* State while profile.db's records are read. */
@@ -125,21 +125,21 @@ static struct profiles_reading *begin_profiles(struct pf_run *run)
 }
 
 /* Reads record i. A block that exceeds the file is treated as empty, with a warning unless `quiet`. */
-static struct info read_profile_record(struct profiles_reading *reading, uint64_t i, bool quiet)
+static struct profile_record read_profile_record(struct profiles_reading *reading, uint64_t i, bool quiet)
 {
     const struct hpc_array *profiles = &reading->state->profiles;
     uint64_t at = profiles->at + i * profiles->stride;
     size_t size = reading->state->layout == HPC_XML4 ? 52 : profiles->stride < 48 ? profiles->stride : 48;
-    struct info info =
-        read_info(reading->state, hpc_window_at(reading->run, &reading->window, at, size), size, i);
-    if (hpc_block_fits(reading->state, &info.block))
-        return info;
-    info.block = (struct hpc_block){0};
+    struct profile_record record = decode_profile_record(
+        reading->state, hpc_window_at(reading->run, &reading->window, at, size), size, i);
+    if (hpc_block_fits(reading->state, &record.block))
+        return record;
+    record.block = (struct hpc_block){0};
     if (!quiet)
         pf_run_warn(reading->run, "fatal", "block-beyond-end", 0, at,
                     "profile.db: profile %llu: values beyond the end of the file: skipped",
                     (unsigned long long)i);
-    return info;
+    return record;
 }
 
 /* Checks that a file ends with its footer, which the writer adds last. input may be NULL (no such file). */
@@ -174,11 +174,11 @@ static void check_footers(struct pf_run *run)
 
 /* ---- metrics that have values -------------------------------------------------------------------------- */
 
-/* Files up to LOOK_THROUGH bytes are scanned completely on opening; of larger files, about LOOK_AT bytes are. */
-#define LOOK_THROUGH ((uint64_t)1 << 20)
-#define LOOK_AT      ((uint64_t)512 << 10)
+/* Files up to WHOLE_SCAN_MAX bytes are scanned completely on opening; of larger files, about SCAN_BUDGET bytes are. */
+#define WHOLE_SCAN_MAX ((uint64_t)1 << 20)
+#define SCAN_BUDGET    ((uint64_t)512 << 10)
 
-static void add_nameless(struct pf_run *run, unsigned id, bool summary)
+static void add_undescribed_metric(struct pf_run *run, unsigned id, bool summary)
 {
     char name[24];
     int size = snprintf(name, sizeof name, "metric %u", id);
@@ -189,7 +189,8 @@ static void add_nameless(struct pf_run *run, unsigned id, bool summary)
 }
 
 /* Scans the first n values of a block and marks their metrics as seen. Adds metrics that the description lacks. */
-static void look_for_metrics(struct profiles_reading *reading, const struct hpc_block *block, uint64_t n, bool summary)
+static void scan_values(struct profiles_reading *reading, const struct hpc_block *block, uint64_t n,
+                        bool summary)
 {
     struct hpc_state *state = reading->state;
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
@@ -201,7 +202,7 @@ static void look_for_metrics(struct profiles_reading *reading, const struct hpc_
         pf_run_check(reading->run,
                      hpc_block_value(reading->blocks, block, i, &id, &value, reading->run->error));
         if (pf_ids_find(ids, id) == PF_NO_ID)
-            add_nameless(reading->run, id, summary);
+            add_undescribed_metric(reading->run, id, summary);
         reading->seen[id] |= counts && value != 0;
     }
 }
@@ -220,37 +221,37 @@ static void mark_empty(const struct profiles_reading *reading, bool whole)
 {
     struct hpc_state *state = reading->state;
     for (size_t i = 0; i < state->metrics.count; i++) {
-        struct pf_metric *metric = &state->metrics.items[i], *told = metric;
+        struct pf_metric *metric = &state->metrics.items[i], *decisive = metric;
         if (!whole && !is_inclusive_scope(metric) && metric->partner != PF_NO_PARTNER)
-            told = &state->metrics.items[metric->partner];
-        if (whole || is_inclusive_scope(told))
-            metric->empty = told->id < 0 || told->id > UINT16_MAX || !reading->seen[told->id];
+            decisive = &state->metrics.items[metric->partner];
+        if (whole || is_inclusive_scope(decisive))
+            metric->empty = decisive->id < 0 || decisive->id > UINT16_MAX || !reading->seen[decisive->id];
         if (metric->empty && !strcmp(metric->scope, "point"))
             metric->partner = PF_NO_PARTNER;
     }
 }
 
 /*
- * Determines which metrics have values. Scans all values of a small file, up to twice LOOK_THROUGH, since blocks of a
+ * Determines which metrics have values. Scans all values of a small file, up to twice WHOLE_SCAN_MAX, since blocks of a
  * damaged file may overlap. Scans the first values of a large file, and relies on them only if they begin with the
  * summary, which has values of each metric that a thread has values of.
  */
-static void look_at_profiles(struct profiles_reading *reading)
+static void find_metrics_with_values(struct profiles_reading *reading)
 {
     struct hpc_state *state = reading->state;
-    bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
+    bool large = pf_input_size(state->profile_db) > WHOLE_SCAN_MAX;
     bool by_summary = false, whole = false;
-    uint64_t left = large ? LOOK_AT : 2 * LOOK_THROUGH;
+    uint64_t left = large ? SCAN_BUDGET : 2 * WHOLE_SCAN_MAX;
     for (uint64_t i = 0; i < state->profiles.count && left; i++) {
-        struct info info = read_profile_record(reading, i, true);
-        uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
-        uint64_t used = 10 * n + state->profiles.stride;
+        struct profile_record record = read_profile_record(reading, i, true);
+        uint64_t n = record.block.n_values < left / HPC_VALUE ? record.block.n_values : left / HPC_VALUE;
+        uint64_t used = HPC_VALUE * n + state->profiles.stride;
         left -= used < left ? used : left;
-        if (!i && info.summary && state->layout != HPC_XML4) {
+        if (!i && record.summary && state->layout != HPC_XML4) {
             by_summary = true;
-            whole = n == info.block.n_values;
+            whole = n == record.block.n_values;
         }
-        look_for_metrics(reading, &info.block, n, info.summary);
+        scan_values(reading, &record.block, n, record.summary);
     }
     if (left || by_summary)
         mark_empty(reading, left || whole);
@@ -268,7 +269,7 @@ void hpc_profiles_open(struct pf_run *run)
     }
     state->profiles = read_array(run, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
                                  state->layout == HPC_XML4 ? 52 : 40);
-    look_at_profiles(begin_profiles(run));
+    find_metrics_with_values(begin_profiles(run));
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -313,16 +314,16 @@ static void read_threads(struct profiles_reading *reading)
     for (uint64_t i = 0; i < state->profiles.count && i < UINT32_MAX; i++) {
         if (i % RECORDS_A_STEP == 0)
             pf_run_step(run, i, state->profiles.count);
-        struct info info = read_profile_record(reading, i, false);
-        if (!info.summary) {
-            struct hpc_thread thread = {.block = info.block, .profile = (uint32_t)i};
+        struct profile_record record = read_profile_record(reading, i, false);
+        if (!record.summary) {
+            struct hpc_thread thread = {.block = record.block, .profile = (uint32_t)i};
             pf_run_check(run, pf_ids_add(&state->threads.profiles, i, state->threads.count, run->error));
             hpc_add_thread(run, &thread);
-            read_tuple(reading, info.tuple);
+            read_tuple(reading, record.tuple);
         } else if (!state->has_summary) {
             state->has_summary = true;
             state->summary_profile = (uint32_t)i;
-            state->summary = info.block;
+            state->summary = record.block;
         }
     }
 }

@@ -64,7 +64,10 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* Sets the cursor's range of numbers to the rows of the thread that it is restricted to, or to all rows. */
+/*
+ * Sets the cursor's range of numbers to the rows of the thread that it is restricted to, or to all rows. The cursor's windows read at
+ * least `room` bytes at once.
+ */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                              size_t room, struct pf_error *error)
 {
@@ -142,11 +145,10 @@ static int choose_cursor_metrics(const struct pf_cursor *cursor, struct thread_r
 static int begin_thread_values(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                                struct pf_error *error)
 {
-    enum {
-        ROOM = 64 * 1024,
-        ALONE = 1
-    }; /* values of one context are scattered over the file: no read-ahead */
-    if (begin_thread_rows(cursor, numbers, HPC_OF_VALUES, cursor->only.context < 0 ? ROOM : ALONE, error))
+    /* The values of one context are scattered over the file, so reading ahead would be in vain. */
+    enum { READ_AHEAD = 64 * 1024, NO_READ_AHEAD = 1 };
+    size_t room = cursor->only.context < 0 ? READ_AHEAD : NO_READ_AHEAD;
+    if (begin_thread_rows(cursor, numbers, HPC_OF_VALUES, room, error))
         return -1;
     numbers->next <<= HPC_VALUE_BITS;
     numbers->end <<= HPC_VALUE_BITS;
@@ -271,10 +273,14 @@ const struct pf_numbered hpc_values = {PF_NUMBERED, .begin = begin_thread_values
                                        .after = after_thread_value, .free = free_thread_reader};
 
 /* ---- traces ---------------------------------------------------------------------------------------- */
+
+/* Number of bytes of a trace that are read at once: the whole samples in 128 KiB. */
+enum { SAMPLES_AT_ONCE = (128 * 1024) / HPC_SAMPLE * HPC_SAMPLE };
+
 static int begin_thread_samples(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                                 struct pf_error *error)
 {
-    return begin_thread_rows(cursor, numbers, HPC_OF_TRACE, HPC_SAMPLE * 10922, error);
+    return begin_thread_rows(cursor, numbers, HPC_OF_TRACE, SAMPLES_AT_ONCE, error);
 }
 
 /* Converts a time to ns. The cell is absent if the time does not fit 64 bits. */

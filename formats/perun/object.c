@@ -215,7 +215,8 @@ static void note_time(struct perun_reading *reading, uint32_t region)
     char text[256];
     struct perun_data *data = reading->data;
     const struct perun_region *known = &data->regions[region];
-    for (uint32_t i = 0; i < reading->item.n_values && known->time.type == PF_ABSENT && !known->told; i++) {
+    for (uint32_t i = 0; i < reading->item.n_values && known->time.type == PF_ABSENT && !known->declared;
+         i++) {
         struct pf_cell time = reading->values[i].cell;
         if (reading->values[i].field != PERUN_TIME)
             continue;

@@ -15,7 +15,7 @@ enum { FUNCTION, COMMAND, NOWHERE };
 const char *const perun_kinds[] = {"function", "command", "none"};
 
 /* Slots of the direct-mapped cache of contexts. */
-enum { PLACES = 65536 };
+enum { SLOTS = 65536 };
 
 /* Maximum number of values of an object that its name contains (real objects have at most five), and maximum bytes of a name. */
 enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
@@ -29,10 +29,10 @@ struct perun_paths {
     struct perun_data *data;
     struct pf_json_trees *trees;
     struct json_object *parsed; /* the trace or uid being read */
-    struct place {
+    struct path_slot {
         uint64_t hash; /* of trace, uid and command; 0: the slot is free */
         uint32_t context, uid;
-    } * places; /* PLACES */
+    } * slots; /* SLOTS */
     char name[NAME_MAX_SIZE];
     size_t name_size, file_size; /* size of `name`, and of the file name that it begins with (0: none) */
     uint32_t line;               /* the source line that `name` contains; 0: none */
@@ -43,7 +43,7 @@ struct perun_paths {
 static void free_paths(struct perun_paths *paths)
 {
     json_object_put(paths->parsed);
-    free(paths->places);
+    free(paths->slots);
     free(paths);
 }
 
@@ -52,7 +52,7 @@ struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_tree
     struct perun_paths *paths = PF_OWN(data->run, calloc(1, sizeof *paths), free_paths);
     paths->data = data;
     paths->trees = trees;
-    paths->places = pf_run_memory(data->run, calloc(PLACES, sizeof *paths->places));
+    paths->slots = pf_run_memory(data->run, calloc(SLOTS, sizeof *paths->slots));
     return paths;
 }
 
@@ -277,7 +277,7 @@ static struct step read_command(struct perun_paths *paths, const struct perun_ra
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
 /* Finds or adds the context of a step below `parent`. */
-static uint32_t go_down(struct perun_paths *paths, const struct step *step, uint32_t parent)
+static uint32_t child_context(struct perun_paths *paths, const struct step *step, uint32_t parent)
 {
     struct pf_run *run = paths->data->run;
     struct pf_tree *tree = paths->data->tree;
@@ -297,23 +297,23 @@ static uint32_t go_down(struct perun_paths *paths, const struct step *step, uint
     return context;
 }
 
-static struct place find_path(struct perun_paths *paths, const struct perun_raw *trace,
-                              const struct perun_raw *uid, const struct perun_raw *command)
+static struct path_slot find_path(struct perun_paths *paths, const struct perun_raw *trace,
+                                  const struct perun_raw *uid, const struct perun_raw *command)
 {
     paths->steps.n = 0;
     bool outermost = read_trace(paths, trace);
     struct step leaf = read_uid(paths, uid), root = read_command(paths, command);
-    struct place place = {.context = PF_NO_CONTEXT, .uid = leaf.name};
+    struct path_slot slot = {.context = PF_NO_CONTEXT, .uid = leaf.name};
     if (!paths->steps.n && leaf.name == PERUN_NONE)
         leaf = (struct step){
             .name = perun_string(paths->data, "(none)", 6), .file = PERUN_NONE, .kind = NOWHERE};
     if (leaf.name != PERUN_NONE && (!paths->steps.n || outermost))
         add_step(paths, leaf);
     if (root.name != PERUN_NONE)
-        place.context = go_down(paths, &root, place.context);
+        slot.context = child_context(paths, &root, slot.context);
     for (size_t i = 0; i < paths->steps.n; i++)
-        place.context = go_down(paths, &paths->steps.at[i], place.context);
-    return place;
+        slot.context = child_context(paths, &paths->steps.at[i], slot.context);
+    return slot;
 }
 
 /* Returns a hash, never 0. It is keyed with the process's secret, so values with equal hashes are taken to be equal. */
@@ -330,11 +330,11 @@ void perun_path(struct perun_paths *paths, const struct perun_raw *trace, const 
                 const struct perun_raw *command, uint32_t *context, uint32_t *uid_text)
 {
     uint64_t hash = hash_of_path((const struct perun_raw *const[]){trace, uid, command});
-    struct place *place = &paths->places[hash % PLACES];
-    if (place->hash != hash) {
-        *place = find_path(paths, trace, uid, command);
-        place->hash = hash;
+    struct path_slot *slot = &paths->slots[hash % SLOTS];
+    if (slot->hash != hash) {
+        *slot = find_path(paths, trace, uid, command);
+        slot->hash = hash;
     }
-    *context = place->context;
-    *uid_text = place->uid;
+    *context = slot->context;
+    *uid_text = slot->uid;
 }

@@ -64,7 +64,7 @@ static ssize_t read_body(void *arg, void *buffer, size_t size, uint64_t offset, 
     return pf_input_read(body->perun->input, buffer, size, body->perun->stored.size + offset, error);
 }
 
-static bool is_shown_region(const struct pf_json_token *name)
+static bool is_measured_region(const struct pf_json_token *name)
 {
     return pf_json_is(name, "resources") || pf_json_is(name, "snapshots") || pf_json_is(name, "global") ||
            pf_json_is(name, "models");
@@ -85,7 +85,7 @@ static void read_start(struct pf_run *run, void *arg)
     (void)run;
     if (perun_next(reading, &name) == PF_JSON_OBJECT)
         while (perun_next(reading, &name) == PF_JSON_NAME) {
-            start->any |= is_shown_region(&name);
+            start->any |= is_measured_region(&name);
             perun_read_shown(reading, &name);
         }
 }
@@ -102,11 +102,11 @@ static void read_start_of(struct pf_run *run, struct perun *perun)
         .data = &perun->data,
         .input = perun->input,
         .json = PF_OWN(run, pf_json_new_reading(read_body, &start->body, 0, 0), pf_json_free)};
-    bool ended = pf_run_call(run, read_start, start);
+    bool failed = pf_run_call(run, read_start, start);
     pf_notes_free(&run->notes); /* the pass adds these warnings again */
-    if (ended && (pf_is_transient(run->error->code) ||
-                  (!start->any && run->error->code == ENODATA && !perun->stored.size &&
-                   pf_input_size(perun->input) <= OPEN_MAX_BYTES)))
+    if (failed && (pf_is_transient(run->error->code) ||
+                   (!start->any && run->error->code == ENODATA && !perun->stored.size &&
+                    pf_input_size(perun->input) <= OPEN_MAX_BYTES)))
         pf_run_fail(run);
 }
 

@@ -91,7 +91,7 @@ struct perun_value {
 struct perun_region {
     bool numbered; /* a snapshot, with this number */
     bool used;     /* has at least one resource or entry */
-    bool told;     /* it is an object in the file: `time` is that object's, never a resource's */
+    bool declared; /* it is an object in the file: `time` is that object's, never a resource's */
     int64_t number;
     uint32_t partition;
     struct pf_cell time; /* a text is owned by the tree's strings */
@@ -108,7 +108,7 @@ struct perun_data {
     struct pf_store *values;          /* struct perun_value */
     struct pf_store *columns;         /* struct pf_cell: the cells of types with columns */
     struct pf_store *texts;           /* the bytes of texts in values and columns */
-    struct pf_ids entry_of; /* hash of a type's name -> index of its entry */
+    struct pf_ids entry_of;           /* hash of a type's name -> index of its entry */
     uint64_t n_items, n_rows;
 
     struct perun_region *regions;
@@ -215,10 +215,10 @@ struct perun_reading {
 
     /* The object being read: a resource or an entry of resource_type_map. */
     struct perun_item item;
-    struct perun_value *values; /* array of PERUN_VALUES_MAX */
+    struct perun_value *values;                  /* array of PERUN_VALUES_MAX */
     struct perun_raw trace, uid, command, other; /* other: the value of the current field */
-    bool has_snapshot; /* the object names a snapshot */
-    int64_t number;    /* the number of that snapshot, if has_snapshot */
+    bool has_snapshot;                           /* the object names a snapshot */
+    int64_t number;                              /* the number of that snapshot, if has_snapshot */
 
     struct perun_type *type; /* the type with columns that is being read (regions.c) */
 };

@@ -34,7 +34,7 @@ static void add_property_row(struct perun_reading *reading, const char *key, siz
 
 /* Adds the rows of a value whose first token was read. The JSON reader limits the depth of values, and so of the recursion. */
 static void add_property_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
-                      const struct pf_json_token *value)
+                               const struct pf_json_token *value)
 {
     struct pf_json_token token;
     char number[24];

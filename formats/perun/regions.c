@@ -130,7 +130,7 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
  * Returns the number of rows of a type: that of its shortest column; 1 if it has no columns. A column that was cut off by damage is
  * ignored unless it is the only one.
  */
-static uint64_t region_rows_of(struct perun_reading *reading)
+static uint64_t rows_of_type(struct perun_reading *reading)
 {
     const struct perun_type *type = reading->type;
     uint64_t rows = UINT64_MAX, most = 0;
@@ -155,7 +155,7 @@ static void keep_type(struct perun_reading *reading)
     struct perun_item item = {.type = true,
                               .n_values = (uint32_t)type->n,
                               .first = data->n_rows,
-                              .rows = region_rows_of(reading),
+                              .rows = rows_of_type(reading),
                               .values = pf_store_size(data->values) / sizeof(struct perun_value),
                               .place = reading->body + type->key.offset,
                               .key = type->hash,
@@ -302,7 +302,7 @@ static void read_region(struct perun_reading *reading, uint32_t region)
 {
     struct pf_json_token name;
     bool resources = false, models = false;
-    reading->data->regions[region].told = true;
+    reading->data->regions[region].declared = true;
     perun_begin_object(reading);
     while (perun_next(reading, &name) == PF_JSON_NAME) {
         if (pf_json_is(&name, "time") || pf_json_is(&name, "timestamp")) {
@@ -448,7 +448,7 @@ static void drop_types(struct perun_data *data)
 void perun_read(struct perun_reading *reading)
 {
     struct pf_run *run = reading->data->run;
-    uint64_t behind;
+    uint64_t trailing;
     reading->type = PF_OWN(run, calloc(1, sizeof *reading->type), free);
     if (pf_run_call(run, read_all, reading)) {
         struct pf_error error = *run->error;
@@ -456,8 +456,8 @@ void perun_read(struct perun_reading *reading)
             pf_run_fail(run);
         end_at_damage(reading, &error);
     }
-    if (pf_input_trailing(reading->input, &behind))
-        pf_run_note(run, &perun_problems[PERUN_TRAILING], 0, behind, NULL);
+    if (pf_input_trailing(reading->input, &trailing))
+        pf_run_note(run, &perun_problems[PERUN_TRAILING], 0, trailing, NULL);
     drop_types(reading->data);
     perun_name_models(reading->data);
 }

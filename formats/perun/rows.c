@@ -225,7 +225,7 @@ static void fill_row(const struct perun *perun, const struct perun_walk *walk, s
         *(value->field == PERUN_TIME ? &time : value->field == PERUN_TID ? &tid : &thread) = value->cell;
     }
     row[PERUN_R_SNAPSHOT] = region->numbered ? pf_int(region->number) : pf_absent();
-    row[PERUN_R_TIME] = time.type == PF_ABSENT && region->told ? region->time : time;
+    row[PERUN_R_TIME] = time.type == PF_ABSENT && region->declared ? region->time : time;
     row[PERUN_R_CONTEXT] = pf_uint(walk->item.context);
     row[PERUN_R_THREAD] = tid.type != PF_ABSENT ? tid : thread;
     last[PERUN_R_TYPE] = perun_string_cell(&perun->data, perun_type_of(perun, walk->item.kind));
