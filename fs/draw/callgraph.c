@@ -17,7 +17,7 @@ static const double node_percent = 0.5, edge_percent = 0.1;
 static const int deepest[3] = {0xd9, 0x5f, 0x0e};
 
 struct graph {
-    struct pf_arranged *names, *edges;
+    struct pf_order *names, *edges;
     const struct pf_strings *node_strings, *edge_strings;
     const struct pf_function *nodes[NODES_MAX]; /* numbered from 1 */
     size_t n;
@@ -81,7 +81,7 @@ static void add_node_name(struct pf_buf *out, const struct pf_cell *name)
 /* ---- the graph ---------------------------------------------------------------------------------- */
 
 /* Returns the share in percent that determines whether a function becomes a node. */
-static double node_share(const struct pf_arranged *names, const struct pf_function *function)
+static double node_share(const struct pf_order *names, const struct pf_function *function)
 {
     return function->lacking
                ? percent_of(&function->exclusive, names->exclusive_real, names->totals.exclusive)
@@ -91,7 +91,7 @@ static double node_share(const struct pf_arranged *names, const struct pf_functi
 /* Fills nodes[]. There are no nodes if the total is not positive and finite, since shares are then undefined. */
 static void find_nodes(struct graph *graph)
 {
-    const struct pf_arranged *names = graph->names;
+    const struct pf_order *names = graph->names;
     double whole = names->totals.exclusive;
     for (size_t i = 0; i < names->n_functions && graph->n < NODES_MAX && whole > 0 && isfinite(whole); i++)
         if (node_share(names, &names->functions[i]) >= node_percent)
@@ -128,7 +128,7 @@ static int by_numbers(const void *a, const void *b)
 /* Returns the edges between nodes with at least edge_percent, sorted by node numbers; the caller frees them. NULL with *error filled. */
 static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struct pf_error *error)
 {
-    const struct pf_arranged *edges = graph->edges;
+    const struct pf_order *edges = graph->edges;
     struct edge *found = calloc(edges->n_functions + 1, sizeof *found);
     *n = 0;
     if (!found)
@@ -152,7 +152,7 @@ static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struc
 
 static void add_node(const struct graph *graph, size_t i, struct pf_buf *out)
 {
-    const struct pf_arranged *names = graph->names;
+    const struct pf_order *names = graph->names;
     const struct pf_function *it = graph->nodes[i];
     struct pf_cell name = pf_interned(graph->node_strings, it->name);
     pf_buf_printf(out, "  n%zu [label=\"", i + 1);
@@ -220,8 +220,8 @@ struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate 
     bool adds = pf_adds_up(&model->metrics[metric]);
     int result = 0;
     if (adds) {
-        graph.names = pf_arranged_get(aggregate, metric, PF_BY_NAME, error);
-        graph.edges = graph.names ? pf_arranged_get(aggregate, metric, PF_BY_EDGE, error) : NULL;
+        graph.names = pf_order_get(aggregate, metric, PF_BY_NAME, error);
+        graph.edges = graph.names ? pf_order_get(aggregate, metric, PF_BY_EDGE, error) : NULL;
         result = graph.edges ? 0 : -1;
     }
     if (!result)
@@ -232,9 +232,9 @@ struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate 
         result = add_graph(&graph, &out, error);
     }
     if (graph.names)
-        pf_arranged_put(aggregate, graph.names);
+        pf_order_release(aggregate, graph.names);
     if (graph.edges)
-        pf_arranged_put(aggregate, graph.edges);
+        pf_order_release(aggregate, graph.edges);
     free(graph.node_of);
     pf_buf_str(&out, "}\n");
     if (!result)

@@ -49,23 +49,23 @@ static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate,
                             struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
-    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
-    if (!arranged)
+    struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_STACK, error);
+    if (!order)
         return -1;
     flame->held = calloc((size_t)tree->count + 1, sizeof *flame->held);
     if (!flame->held) {
-        pf_arranged_put(aggregate, arranged);
+        pf_order_release(aggregate, order);
         return pf_fail_memory(error);
     }
     for (uint32_t i = tree->count; i-- > 0;) {
-        double value = pf_number_double(&arranged->exclusive[i], arranged->exclusive_real);
+        double value = pf_number_double(&order->exclusive[i], order->exclusive_real);
         if (value > 0 && isfinite(value))
             flame->held[i] += value;
         double *above = tree->parent[i] == PF_NO_CONTEXT ? &flame->total : &flame->held[tree->parent[i]];
         *above += flame->held[i];
     }
-    add_sum(flame, aggregate, arranged->totals.of);
-    pf_arranged_put(aggregate, arranged);
+    add_sum(flame, aggregate, order->totals.of);
+    pf_order_release(aggregate, order);
     return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
 #include "fs/draw/head.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 #include "fs/text/text.h"
 
 /* Points with the same value of the parameter share a slot, which shows their mean. */

@@ -8,7 +8,7 @@
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
 #include "fs/draw/head.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 #include "fs/text/table.h"
 
 /* A row is a thread or, if there are more than ROWS_MAX, several neighbouring threads; a column is a bin of time. The shade shows

@@ -10,7 +10,7 @@
 #include "formats/model.h"
 #include "fs/clock.h"
 #include "fs/profile/profile_private.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 
 /* The life of a profile: made at a path, opened, loaded in stages, saved, closed. Jobs do all that takes long. */
 
@@ -446,12 +446,12 @@ static int run_order(struct pf_owner *owner, uint64_t number, struct pf_error *e
     pf_lock_drop(&profile->lock);
     if (!contexts_are_few(owner, number))
         atomic_fetch_add(&profile->env->passes, 1);
-    return pf_arranged_make(aggregate, metric, (enum pf_arrangement)(number & (OF_ALL - 1)), error);
+    return pf_order_make(aggregate, metric, (enum pf_order_kind)(number & (OF_ALL - 1)), error);
 }
 
 static const struct pf_work order_work = {"order of", PF_WORK_ORDER, contexts_are_few, run_order};
 
-static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                       struct pf_error *error)
 {
     struct pf_profile *profile = owner;

@@ -321,15 +321,15 @@ static void visit_run(struct member_visits *visits, unsigned i)
     int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
     /* Prepare what add_run_values needs before the turn: other threads wait during it. */
-    struct pf_arranged *functions = NULL;
+    struct pf_order *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
-        functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
+        functions = pf_order_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
     int result = begin_turn(visits, i, failure);
     if (!result && there)
         result = add_run_values(making, member, profile, aggregate, (unsigned)metric, failure);
     end_turn(visits, result, failure);
     if (functions)
-        pf_arranged_put(aggregate, functions);
+        pf_order_release(aggregate, functions);
     pf_profile_release(profile);
 }
 

@@ -10,7 +10,7 @@
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
 #include "fs/runs/series.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 #include "fs/text/csv.h"
 
 /* Maximum size of a cached part; a larger part is made again instead. */
@@ -81,8 +81,8 @@ static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell
     return pf_number_cell(number, real);
 }
 
-static void add_functions(const struct pf_model *model, unsigned primary,
-                          const struct pf_arranged *functions, struct pf_buf *out)
+static void add_functions(const struct pf_model *model, unsigned primary, const struct pf_order *functions,
+                          struct pf_buf *out)
 {
     const struct pf_metric *metric = &model->metrics[primary];
     for (size_t i = 0; i < functions->n_functions; i++) {
@@ -108,8 +108,8 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
     const struct pf_model *model = pf_profile_model(profile);
     int primary = aggregate ? part_primary_of(model) : -1;
     const struct pf_metric *metric = primary >= 0 ? &model->metrics[primary] : NULL;
-    struct pf_arranged *functions = NULL;
-    if (metric && !(functions = pf_arranged_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
+    struct pf_order *functions = NULL;
+    if (metric && !(functions = pf_order_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
         return -1;
     pf_int128 wide;
     union pf_number in_ns_total;
@@ -132,7 +132,7 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
     pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
     if (functions) {
         add_functions(model, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
-        pf_arranged_put(aggregate, functions);
+        pf_order_release(aggregate, functions);
     }
     bool failed = part->metrics.failed || part->summary.failed || part->rows[PF_PART_WARNINGS].failed ||
                   part->rows[PF_PART_FUNCTIONS].failed;

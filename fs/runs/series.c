@@ -150,23 +150,23 @@ static int add_series_functions(struct pf_run_series *series, unsigned run, stru
 {
     const struct pf_metric *about = &pf_aggregate_model(aggregate)->metrics[metric];
     bool inclusive = about->over_contexts == PF_OVER_ROOTS;
-    struct pf_arranged *arranged =
-        pf_adds_up(about) ? pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error) : NULL;
-    int result = arranged || !pf_adds_up(about) ? 0 : -1;
-    for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
-        const struct pf_function *it = &arranged->functions[i];
+    struct pf_order *order =
+        pf_adds_up(about) ? pf_order_get(aggregate, metric, PF_BY_FUNCTION, error) : NULL;
+    int result = order || !pf_adds_up(about) ? 0 : -1;
+    for (size_t i = 0; order && !result && i < order->n_functions; i++) {
+        const struct pf_function *it = &order->functions[i];
         uint32_t name = intern_series_name(
             series, pf_interned(pf_aggregate_model(aggregate)->contexts->strings, it->name), error);
         result = name == PF_NO_STRING
                      ? -1
-                     : add_series_value(series, run, name, it->exclusive, arranged->exclusive_real, inclusive,
+                     : add_series_value(series, run, name, it->exclusive, order->exclusive_real, inclusive,
                                         pf_series_factor(about), error);
         if (!result && !it->lacking)
-            result = add_series_value(series, run, name, it->inclusive, arranged->inclusive_real, !inclusive,
+            result = add_series_value(series, run, name, it->inclusive, order->inclusive_real, !inclusive,
                                       pf_series_factor(about), error);
     }
-    if (arranged)
-        pf_arranged_put(aggregate, arranged);
+    if (order)
+        pf_order_release(aggregate, order);
     return result;
 }
 

@@ -2,7 +2,7 @@
 #ifndef PF_SERIES_H
 #define PF_SERIES_H
 
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 
 /*
  * One metric in several runs, by name: the value of each function or call path in each run, and its change. Runs are

@@ -151,7 +151,7 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
 {
     if (!aggregate)
         return;
-    pf_arranged_free_all(aggregate);
+    pf_orders_free(aggregate);
     free(aggregate->metrics);
     pf_arena_free(&aggregate->arena);
     pf_lock_destroy(&aggregate->lock);

@@ -17,7 +17,7 @@
  * not depend on scheduling. Integers are added as 128-bit integers, doubles with compensated summation. An aggregate is
  * immutable once made.
  *
- * Memory: all aggregates of the process and the arrangements of their views share a budget of options->cache bytes;
+ * Memory: all aggregates of the process and the orders of their views share a budget of options->cache bytes;
  * each aggregate may use a small share of the budget in any case. Sums that exceed the budget spill to mapped unlinked files.
  */
 struct pf_aggregate;
@@ -41,7 +41,7 @@ bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric)
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
 
 /* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if the budget was
- * exceeded when an arrangement was made or released; the caller should then free the aggregates of idle profiles. */
+ * exceeded when an order was made or released; the caller should then free the aggregates of idle profiles. */
 bool pf_sums_are_pressed(void);
 
 /* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */

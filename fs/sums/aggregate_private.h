@@ -3,15 +3,15 @@
 #define PF_AGGREGATE_PRIVATE_H
 
 #include "formats/kit/lock.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 #include "fs/sums/spill_guard.h"
 
-/* Private to the aggregate's source files: storage of sums, and the values that arrangements are made from. */
+/* Private to the aggregate's source files: storage of sums, and the values that orders are made from. */
 
 /* ---- storage ------------------------------------------------------------------------------------ */
 
 /* An arena allocator: memory is zeroed, and freed only as a whole. Segments come from the heap while all arenas and
- * arrangements of the process hold at most `limit` bytes, or this arena a small share of them; otherwise from an unlinked file. */
+ * orders of the process hold at most `limit` bytes, or this arena a small share of them; otherwise from an unlinked file. */
 struct pf_segment;
 struct pf_arena {
     uint64_t limit;
@@ -140,7 +140,7 @@ struct pf_metric_sums {
     struct pf_context_sums at;  /* PF_AT metrics: the values in the selected partition */
 };
 
-struct pf_arranged;
+struct pf_order;
 
 struct pf_aggregate {
     const struct pf_model *model;
@@ -148,10 +148,10 @@ struct pf_aggregate {
     size_t n_partitions;
     struct pf_arena arena;
     struct pf_metric_sums *metrics; /* profile->n_metrics */
-    pf_need_arranged *need; /* set by pf_aggregate_share; NULL: each thread makes missing arrangements itself */
+    pf_need_order *need; /* set by pf_aggregate_share; NULL: each thread makes missing orders itself */
     void *owner;
     struct pf_lock lock;            /* guards the members below */
-    struct pf_arranged *arranged;   /* arrangements in LRU order, latest first */
+    struct pf_order *orders;        /* most recently used first */
 };
 
 /* The metric's sums in a context. False if it has no value there. */
@@ -233,7 +233,7 @@ struct pf_metric_walk {
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
     unsigned metric;
-    struct pf_arranged *arranged; /* NULL if the view needs none */
+    struct pf_order *order;       /* NULL if the view needs none */
     struct pf_stack *stack;       /* owned; for stacks.folded only, like the next two members */
     struct pf_folding folding;
     uint64_t stands_at; /* the position after the line whose stack is current; 0: no stack yet */

@@ -25,7 +25,7 @@ struct pf_segment {
  * descriptors. */
 enum { SHARE_OF_ONE = 64 };
 
-static _Atomic uint64_t held; /* by all arenas and arrangements of the process */
+static _Atomic uint64_t held; /* by all arenas and orders of the process */
 static atomic_bool pressed;
 
 void pf_sums_count(uint64_t bytes)

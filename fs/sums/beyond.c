@@ -66,13 +66,13 @@ static bool is_above(const union pf_number *part, bool real, double whole)
     return whole != 0 && pf_number_double(part, real) / whole > 1 + SLACK;
 }
 
-static bool function_exceeds(const struct pf_arranged *arranged)
+static bool function_exceeds(const struct pf_order *order)
 {
-    for (size_t i = 0; i < arranged->n_functions; i++) {
-        const struct pf_function *it = &arranged->functions[i];
-        if (is_above(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive) ||
-            is_above(&it->running, arranged->exclusive_real, arranged->totals.exclusive) ||
-            (!it->lacking && is_above(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive)))
+    for (size_t i = 0; i < order->n_functions; i++) {
+        const struct pf_function *it = &order->functions[i];
+        if (is_above(&it->exclusive, order->exclusive_real, order->totals.exclusive) ||
+            is_above(&it->running, order->exclusive_real, order->totals.exclusive) ||
+            (!it->lacking && is_above(&it->inclusive, order->inclusive_real, order->totals.inclusive)))
             return true;
     }
     return false;
@@ -81,11 +81,11 @@ static bool function_exceeds(const struct pf_arranged *arranged)
 /* Returns 1 if some function's share exceeds 100 %, 0 if none does, -1 with *error filled. */
 static int any_function_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
-    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error);
-    if (!arranged)
+    struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_FUNCTION, error);
+    if (!order)
         return -1;
-    bool exceeds = function_exceeds(arranged);
-    pf_arranged_put(aggregate, arranged);
+    bool exceeds = function_exceeds(order);
+    pf_order_release(aggregate, order);
     return exceeds;
 }
 

@@ -7,7 +7,7 @@
 #include "fs/sums/eyes.h"
 
 /*
- * Arrangements for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
+ * Orders for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
  * kind, name and file; the key of a pair of caller and callee is the two names. In a call graph, the key of a function is
  * its name only, and the values of loops and lines are added to the function that contains them.
  */
@@ -16,7 +16,7 @@
 
 /* Numbers functions or pairs in order of first appearance. */
 struct numbering {
-    enum pf_arrangement kind;
+    enum pf_order_kind kind;
     const uint32_t *owner; /* call graph only: by context, the head of its function; otherwise NULL */
     struct pf_hash_table table;
     uint32_t *number;              /* by context; NO_NUMBER: it has no value or no key */
@@ -167,10 +167,10 @@ static void sum_functions(const struct pf_values *values, const struct numbering
 
 /* ---- order -------------------------------------------------------------------------------------- */
 
-struct order {
+struct function_sort {
     const struct pf_values *values;
     const struct pf_strings *strings;
-    enum pf_arrangement kind;
+    enum pf_order_kind kind;
 };
 
 /* The sort weight of a call graph's function: the inclusive value, or the exclusive one if the inclusive is unknown. */
@@ -202,7 +202,7 @@ int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
 /* Orders functions by exclusive value, functions of a call graph by weight, and pairs by inclusive value. */
 static int hottest_first(const void *a, const void *b, void *context)
 {
-    const struct order *by = context;
+    const struct function_sort *by = context;
     const struct pf_function *x = a, *y = b;
     int exclusive = pf_number_compare(&y->exclusive, &x->exclusive, by->values->exclusive_real);
     int inclusive = pf_number_compare(&y->inclusive, &x->inclusive, by->values->inclusive_real);
@@ -218,33 +218,32 @@ static int hottest_first(const void *a, const void *b, void *context)
 }
 
 /* Takes ownership of the numbering's functions. */
-static void sort_functions(struct pf_values *values, struct numbering *numbering,
-                           struct pf_arranged *arranged)
+static void sort_functions(struct pf_values *values, struct numbering *numbering, struct pf_order *order)
 {
     struct pf_function *functions = numbering->functions;
-    struct order order = {values, arranged->strings ? arranged->strings : values->tree->strings,
-                          numbering->kind};
+    struct function_sort sort = {values, order->strings ? order->strings : values->tree->strings,
+                                 numbering->kind};
     union pf_number running = {0};
     if (numbering->n > 1)
-        qsort_r(functions, numbering->n, sizeof *functions, hottest_first, &order);
+        qsort_r(functions, numbering->n, sizeof *functions, hottest_first, &sort);
     for (size_t i = 0; i < numbering->n; i++) {
         pf_number_add(&running, &functions[i].exclusive, values->exclusive_real);
         functions[i].running = running;
         if (i < PF_HOT_FUNCTIONS) {
-            arranged->width = pf_wider(arranged->width, &functions[i].exclusive, values->exclusive_real);
-            arranged->width = pf_wider(arranged->width, &functions[i].inclusive, values->inclusive_real);
+            order->width = pf_wider(order->width, &functions[i].exclusive, values->exclusive_real);
+            order->width = pf_wider(order->width, &functions[i].inclusive, values->inclusive_real);
         }
     }
-    arranged->functions = functions;
-    arranged->n_functions = numbering->n;
-    arranged->bytes = (uint64_t)numbering->room * sizeof *functions;
+    order->functions = functions;
+    order->n_functions = numbering->n;
+    order->bytes = (uint64_t)numbering->room * sizeof *functions;
     numbering->functions = NULL;
 }
 
 /* ---- from the tree ------------------------------------------------------------------------------ */
 
-static int arrange_numbered(struct pf_values *values, struct numbering *numbering,
-                            struct pf_arranged *arranged, struct pf_error *error)
+static int sum_numbered(struct pf_values *values, struct numbering *numbering, struct pf_order *order,
+                        struct pf_error *error)
 {
     if (number_contexts(numbering, values, error))
         return -1;
@@ -255,26 +254,26 @@ static int arrange_numbered(struct pf_values *values, struct numbering *numberin
         find_outermost(values, numbering, inside, outermost);
     if (enough) {
         sum_functions(values, numbering, outermost);
-        sort_functions(values, numbering, arranged);
+        sort_functions(values, numbering, order);
     }
     free(inside);
     free(outermost);
     return enough ? 0 : pf_fail_memory(error);
 }
 
-static int arrange_contexts(struct pf_values *values, struct numbering *numbering,
-                            struct pf_arranged *arranged, struct pf_error *error)
+static int sum_contexts(struct pf_values *values, struct numbering *numbering, struct pf_order *order,
+                        struct pf_error *error)
 {
     size_t n = (size_t)values->n + 1;
     numbering->number = values->scratch;
     uint32_t *owner = NULL;
-    if (arranged->kind == PF_BY_NAME || arranged->kind == PF_BY_EDGE) {
+    if (order->kind == PF_BY_NAME || order->kind == PF_BY_EDGE) {
         if (!(owner = malloc(n * sizeof *owner)))
             return pf_fail_memory(error);
         pf_find_owners(values->tree, owner);
     }
     numbering->owner = owner;
-    int result = arrange_numbered(values, numbering, arranged, error);
+    int result = sum_numbered(values, numbering, order, error);
     numbering->owner = NULL;
     free(owner);
     return result;
@@ -352,29 +351,29 @@ static int add_edge(struct pf_values *values, struct numbering *numbering, struc
     return 0;
 }
 
-static int arrange_edges(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
-                         struct pf_error *error)
+static int sum_edges(struct pf_values *values, struct numbering *numbering, struct pf_order *order,
+                     struct pf_error *error)
 {
     struct edges edges = find_edge_columns(pf_extra_of(values->aggregate->model)->edges);
-    if (!(arranged->strings = pf_strings_new()))
+    if (!(order->strings = pf_strings_new()))
         return pf_fail_memory(error);
     values->inclusive_real |= are_real(&edges, values->metric);
-    arranged->inclusive_real = values->inclusive_real;
+    order->inclusive_real = values->inclusive_real;
     for (size_t i = 0; i < pf_rows_count(edges.rows); i++)
         if (is_of(&edges, i, values->metric) &&
-            add_edge(values, numbering, arranged->strings, &edges, pf_rows_at(edges.rows, i), error))
+            add_edge(values, numbering, order->strings, &edges, pf_rows_at(edges.rows, i), error))
             return -1;
-    sort_functions(values, numbering, arranged);
+    sort_functions(values, numbering, order);
     return 0;
 }
 
-int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
+int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error)
 {
-    struct numbering numbering = {.kind = arranged->kind};
+    struct numbering numbering = {.kind = order->kind};
     bool edges = (numbering.kind == PF_BY_CALLER || numbering.kind == PF_BY_EDGE) &&
                  pf_extra_of(values->aggregate->model)->edges;
-    int result = edges ? arrange_edges(values, &numbering, arranged, error)
-                       : arrange_contexts(values, &numbering, arranged, error);
+    int result =
+        edges ? sum_edges(values, &numbering, order, error) : sum_contexts(values, &numbering, order, error);
     pf_hash_free(&numbering.table);
     free(numbering.functions);
     return result;

@@ -76,11 +76,11 @@ static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
+void pf_function_cells(const struct pf_model *model, const struct pf_order *order, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS])
 {
-    const struct pf_function *it = &arranged->functions[i];
-    const struct pf_metric *metric = &model->metrics[arranged->metric];
+    const struct pf_function *it = &order->functions[i];
+    const struct pf_metric *metric = &model->metrics[order->metric];
     const struct pf_tree *tree = model->contexts;
     cells[PF_FUNCTION_KIND] = pf_string(tree->kinds[it->kind]);
     cells[PF_FUNCTION_CONTEXTS] = pf_uint(it->contexts);
@@ -91,14 +91,14 @@ void pf_function_cells(const struct pf_model *model, const struct pf_arranged *a
     cells[PF_FUNCTION_FILE] = pf_interned(tree->strings, it->file);
     if (!pf_adds_up(metric))
         return;
-    cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, arranged->exclusive_real);
+    cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, order->exclusive_real);
     cells[PF_FUNCTION_EXCLUSIVE_PERCENT] =
-        pf_percent_cell(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive);
+        pf_percent_cell(&it->exclusive, order->exclusive_real, order->totals.exclusive);
     if (it->lacking)
         return;
-    cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, arranged->inclusive_real);
+    cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, order->inclusive_real);
     cells[PF_FUNCTION_INCLUSIVE_PERCENT] =
-        pf_percent_cell(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive);
+        pf_percent_cell(&it->inclusive, order->inclusive_real, order->totals.inclusive);
 }
 
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
@@ -110,7 +110,7 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     struct pf_cell cells[PF_FUNCTION_COLUMNS];
-    pf_function_cells(walk->model, walk->arranged, at - 1, cells);
+    pf_function_cells(walk->model, walk->order, at - 1, cells);
     pf_csv_row(out, cells, PF_FUNCTION_COLUMNS, '\n');
     return true;
 }
@@ -122,15 +122,15 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
         pf_buf_str(out, "contexts,exclusive,inclusive,caller,callee\n");
         return true;
     }
-    const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_function *it = &arranged->functions[at - 1];
-    bool edges = arranged->strings != NULL; /* edges have an inclusive value only */
+    const struct pf_order *order = walk->order;
+    const struct pf_function *it = &order->functions[at - 1];
+    bool edges = order->strings != NULL; /* edges have an inclusive value only */
     bool sums = pf_adds_up(&walk->model->metrics[walk->metric]);
-    const struct pf_strings *strings = edges ? arranged->strings : walk->model->contexts->strings;
+    const struct pf_strings *strings = edges ? order->strings : walk->model->contexts->strings;
     struct pf_cell cells[] = {
         edges ? pf_absent() : pf_uint(it->contexts),
-        sums && !edges ? pf_number_cell(&it->exclusive, arranged->exclusive_real) : pf_absent(),
-        sums || edges ? pf_number_cell(&it->inclusive, arranged->inclusive_real) : pf_absent(),
+        sums && !edges ? pf_number_cell(&it->exclusive, order->exclusive_real) : pf_absent(),
+        sums || edges ? pf_number_cell(&it->inclusive, order->inclusive_real) : pf_absent(),
         pf_interned(strings, it->file),
         pf_interned(strings, it->name),
     };
@@ -172,8 +172,8 @@ static int next_view_row(struct pf_lines *lines, struct pf_buf *out, struct pf_e
 static void close_view_walk(struct pf_lines *lines)
 {
     struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
-    if (walk->arranged)
-        pf_arranged_put(walk->aggregate, walk->arranged);
+    if (walk->order)
+        pf_order_release(walk->aggregate, walk->order);
     if (walk->stack)
         pf_buf_free(&walk->stack->text);
     free(walk->stack);
@@ -207,24 +207,24 @@ static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items it
         return walk->aggregate->n_partitions;
     case FUNCTIONS:
     case CALLERS:
-        return walk->arranged->n_functions;
+        return walk->order->n_functions;
     case HOTTEST: /* one more line, for the functions that are not listed */
-        return walk->arranged->n_functions < PF_HOT_FUNCTIONS
-                   ? walk->arranged->n_functions
-                   : PF_HOT_FUNCTIONS + (walk->arranged->n_functions > PF_HOT_FUNCTIONS);
+        return walk->order->n_functions < PF_HOT_FUNCTIONS
+                   ? walk->order->n_functions
+                   : PF_HOT_FUNCTIONS + (walk->order->n_functions > PF_HOT_FUNCTIONS);
     case MODULES:
     case FILES:
     case LINES:
-        return walk->arranged->n_places;
+        return walk->order->n_places;
     case STACKS:
-        return walk->arranged->n_order;
+        return walk->order->n_folded;
     case CONTEXTS:
         break;
     }
     return walk->aggregate->n_contexts;
 }
 
-/* Gets the arrangement that the view needs, and sets the number of positions. */
+/* Gets the order that the view needs, and sets the number of positions. */
 static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;
@@ -234,12 +234,12 @@ static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf
         walk->stack->add_name = pf_folded_frame;
     }
     walk->folding = pf_folding(walk->model, walk->metric);
-    static const enum pf_arrangement kinds[] = {
+    static const enum pf_order_kind kinds[] = {
         [FUNCTIONS] = PF_BY_FUNCTION, [HOTTEST] = PF_BY_FUNCTION, [CALLERS] = PF_BY_CALLER,
         [MODULES] = PF_BY_MODULE,     [FILES] = PF_BY_FILE,       [LINES] = PF_BY_LINE,
         [STACKS] = PF_BY_STACK};
     bool needed = items != CONTEXTS && items != PARTITIONS;
-    if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
+    if (needed && !(walk->order = pf_order_get(aggregate, walk->metric, kinds[items], error)))
         return -1;
     walk->end = (items != STACKS) + view_item_count(walk, items);
     return 0;

@@ -9,28 +9,28 @@
 
 static size_t column_width(const struct pf_metric_walk *walk)
 {
-    return walk->arranged->width < 10 ? 10 : walk->arranged->width;
+    return walk->order->width < 10 ? 10 : walk->order->width;
 }
 
 /* The number of functions that have a line. */
-static size_t shown_functions(const struct pf_arranged *arranged)
+static size_t shown_functions(const struct pf_order *order)
 {
-    return arranged->n_functions < PF_HOT_FUNCTIONS ? arranged->n_functions : PF_HOT_FUNCTIONS;
+    return order->n_functions < PF_HOT_FUNCTIONS ? order->n_functions : PF_HOT_FUNCTIONS;
 }
 
 static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
     static const union pf_number zero;
-    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_order *order = walk->order;
     const struct pf_metric *metric = &walk->model->metrics[walk->metric];
-    size_t n = shown_functions(arranged);
-    const union pf_number *shown = n ? &arranged->functions[n - 1].running : &zero;
+    size_t n = shown_functions(order);
+    const union pf_number *shown = n ? &order->functions[n - 1].running : &zero;
     pf_buf_str(out, "Showing nodes accounting for ");
-    pf_add_with_unit(out, metric, shown, arranged->exclusive_real);
+    pf_add_with_unit(out, metric, shown, order->exclusive_real);
     pf_buf_str(out, ", ");
-    pf_add_percent(out, pf_number_double(shown, arranged->exclusive_real), arranged->totals.exclusive, 0);
+    pf_add_percent(out, pf_number_double(shown, order->exclusive_real), order->totals.exclusive, 0);
     pf_buf_str(out, " of ");
-    pf_add_total_line(out, walk->aggregate, walk->metric, arranged->totals.of);
+    pf_add_total_line(out, walk->aggregate, walk->metric, order->totals.of);
     pf_add_right(out, "flat", 4, column_width(walk));
     pf_buf_str(out, "   flat%    sum% ");
     pf_add_right(out, "cum", 3, column_width(walk));
@@ -40,19 +40,18 @@ static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 static void add_hot_function(const struct pf_metric_walk *walk, const struct pf_function *function,
                              struct pf_buf *out)
 {
-    const struct pf_arranged *arranged = walk->arranged;
-    double whole = arranged->totals.exclusive;
+    const struct pf_order *order = walk->order;
+    double whole = order->totals.exclusive;
     struct pf_cell name = pf_interned(walk->model->contexts->strings, function->name);
-    pf_add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
+    pf_add_number(out, &function->exclusive, order->exclusive_real, column_width(walk));
     pf_buf_char(out, ' ');
-    pf_add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), whole,
+    pf_add_percent(out, pf_number_double(&function->exclusive, order->exclusive_real), whole,
                    PF_PERCENT_WIDTH);
     pf_buf_char(out, ' ');
-    pf_add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), whole,
-                   PF_PERCENT_WIDTH);
+    pf_add_percent(out, pf_number_double(&function->running, order->exclusive_real), whole, PF_PERCENT_WIDTH);
     pf_buf_char(out, ' ');
-    pf_add_inclusive(out, &function->inclusive, arranged->inclusive_real, function->lacking,
-                     arranged->totals.inclusive, column_width(walk), 1);
+    pf_add_inclusive(out, &function->inclusive, order->inclusive_real, function->lacking,
+                     order->totals.inclusive, column_width(walk), 1);
     pf_buf_str(out, "  ");
     pf_add_name(out, &name);
     pf_buf_char(out, '\n');
@@ -60,7 +59,7 @@ static void add_hot_function(const struct pf_metric_walk *walk, const struct pf_
 
 bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_order *order = walk->order;
     if (pf_add_sums_missing(out, walk->model, walk->metric)) {
         walk->lines.position = walk->end;
         return true;
@@ -69,9 +68,9 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
     if (!at)
         add_hot_head(walk, out);
     else if (at <= PF_HOT_FUNCTIONS)
-        add_hot_function(walk, &arranged->functions[at - 1], out);
+        add_hot_function(walk, &order->functions[at - 1], out);
     else {
-        size_t more = arranged->n_functions - PF_HOT_FUNCTIONS;
+        size_t more = order->n_functions - PF_HOT_FUNCTIONS;
         pf_buf_printf(out, "(%zu more function%s: functions.csv)\n", more, more == 1 ? "" : "s");
     }
     return true;
@@ -108,11 +107,11 @@ void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error)
 {
-    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
-    if (!arranged)
+    struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_STACK, error);
+    if (!order)
         return -1;
-    *left_out = arranged->left_out;
-    pf_arranged_put(aggregate, arranged);
+    *left_out = order->left_out;
+    pf_order_release(aggregate, order);
     return 0;
 }
 
@@ -122,20 +121,20 @@ static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
     const struct pf_tree *tree = walk->model->contexts;
     struct pf_stack *stack = walk->stack;
     uint64_t at = walk->lines.position++;
-    const struct pf_folded_line *line = &walk->arranged->folded[at];
+    const struct pf_folded_line *line = &walk->order->folded[at];
     /* Lines are in preorder: a caller's line comes before this one, and all lines between them are in the caller's
      * subtree. */
     if (walk->stands_at == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
         pf_stack_add(stack, tree, line->context, line->name, line->depth);
     else
-        pf_stack_set(stack, tree, walk->arranged->outer, line->context);
+        pf_stack_set(stack, tree, walk->order->outer, line->context);
     walk->stands_at = at + 1;
     return line;
 }
 
 bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_order *order = walk->order;
     const struct pf_folded_line *line = next_folded(walk);
     const struct pf_buf *stack = &walk->stack->text;
     char *at = pf_buf_reserve(out, stack->size + PF_NUMBER_MAX + 2);
@@ -150,7 +149,7 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
         at = pf_print_uint(at, line->value);
     out->size = (size_t)(at - out->data);
     if (!line->value)
-        pf_add_folded(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, out);
+        pf_add_folded(&walk->folding, &order->exclusive[line->context], order->exclusive_real, out);
     pf_buf_char(out, '\n');
     return true;
 }
@@ -158,13 +157,13 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
 int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
 {
     struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
-    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_order *order = walk->order;
     if (lines->position >= walk->end)
         return 0;
     const struct pf_folded_line *line = next_folded(walk);
     struct pf_buf large = {0};
     if (!line->value)
-        pf_add_folded(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, &large);
+        pf_add_folded(&walk->folding, &order->exclusive[line->context], order->exclusive_real, &large);
     *size += walk->stack->text.size + 2 + (line->value ? pf_uint_size(line->value) : large.size);
     bool failed = walk->stack->text.failed || large.failed;
     pf_buf_free(&large);

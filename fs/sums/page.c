@@ -42,7 +42,7 @@ struct pf_page {
     size_t n_hot, n_path, n_balances;
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
-    struct pf_arranged *functions, *edges; /* NULL: the metric does not add up */
+    struct pf_order *functions, *edges; /* NULL: the metric does not add up */
     unsigned metric;
     bool path_real;
 };
@@ -136,7 +136,7 @@ static void note_line(struct pf_page *page, uint32_t context)
 
 static void find_hot(struct pf_page *page, const struct pf_values *values)
 {
-    const struct pf_arranged *functions = page->functions;
+    const struct pf_order *functions = page->functions;
     const struct pf_tree *tree = page->model->contexts;
     while (page->n_hot < FUNCTIONS && page->n_hot < functions->n_functions &&
            is_positive(&functions->functions[page->n_hot].exclusive, functions->exclusive_real)) {
@@ -273,8 +273,8 @@ static int gather(struct pf_page *page, struct pf_error *error)
     struct pf_values values;
     if (!pf_adds_up(&page->model->metrics[page->metric]))
         return 0;
-    page->functions = pf_arranged_get(page->aggregate, page->metric, PF_BY_FUNCTION, error);
-    page->edges = page->functions ? pf_arranged_get(page->aggregate, page->metric, PF_BY_EDGE, error) : NULL;
+    page->functions = pf_order_get(page->aggregate, page->metric, PF_BY_FUNCTION, error);
+    page->edges = page->functions ? pf_order_get(page->aggregate, page->metric, PF_BY_EDGE, error) : NULL;
     if (!page->edges || pf_values_new(&values, page->aggregate, page->metric, false, error))
         return -1;
     pf_values_fill(&values);
@@ -305,9 +305,9 @@ void pf_page_free(struct pf_page *page)
     if (!page)
         return;
     if (page->functions)
-        pf_arranged_put(page->aggregate, page->functions);
+        pf_order_release(page->aggregate, page->functions);
     if (page->edges)
-        pf_arranged_put(page->aggregate, page->edges);
+        pf_order_release(page->aggregate, page->edges);
     for (size_t i = 0; i < page->n_balances; i++)
         pf_groups_free(&page->balances[i].groups);
     free(page);
@@ -364,7 +364,7 @@ static void add_where(const struct pf_page *page, const struct hot *hot, size_t 
 static void add_page_functions(const struct pf_page *page, const struct pf_page_limits *limits,
                                struct pf_buf *out)
 {
-    const struct pf_arranged *functions = page->functions;
+    const struct pf_order *functions = page->functions;
     pf_buf_str(out, "\n## Hottest functions\n\n| exclusive | inclusive | value | function | where "
                     "|\n|---:|---:|---:|---|---|\n");
     for (size_t i = 0; i < page->n_hot; i++) {
@@ -425,7 +425,7 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
 static void add_page_callers(const struct pf_page *page, const struct pf_cell *name,
                              const struct pf_page_limits *limits, struct pf_buf *out)
 {
-    const struct pf_arranged *edges = page->edges;
+    const struct pf_order *edges = page->edges;
     const struct pf_strings *strings = edges->strings ? edges->strings : page->model->contexts->strings;
     size_t shown = 0;
     pf_buf_str(out, "- ");

@@ -18,7 +18,7 @@
 /* Places are numbered in order of first appearance. */
 struct places {
     const struct pf_values *values;
-    enum pf_arrangement kind;
+    enum pf_order_kind kind;
     struct pf_hash_table table;
     struct pf_place_sum *all; /* by number */
     size_t n, room;
@@ -111,7 +111,7 @@ static int sum_by_column(struct places *places, const uint32_t *column, uint32_t
     return 0;
 }
 
-static int arrange_columns(struct pf_values *values, struct places *places, struct pf_error *error)
+static int sum_columns(struct pf_values *values, struct places *places, struct pf_error *error)
 {
     const struct pf_tree *tree = values->tree;
     struct place_functions functions = {0};
@@ -186,7 +186,7 @@ static int add_lines(struct places *places, const struct place_lines *lines, str
     return 0;
 }
 
-static int arrange_lines(struct pf_values *values, struct places *places, struct pf_error *error)
+static int sum_lines(struct pf_values *values, struct places *places, struct pf_error *error)
 {
     size_t n = (size_t)values->n + 1;
     struct place_lines lines = {calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
@@ -226,7 +226,7 @@ static const struct pf_table *find_line_table(const struct pf_model *model, stru
     return NULL;
 }
 
-/* Interns a text cell in the arrangement's own strings; an empty cell becomes PF_NO_STRING. Returns 0, or -1 with
+/* Interns a text cell in the order's own strings; an empty cell becomes PF_NO_STRING. Returns 0, or -1 with
  * *error filled. */
 static int intern_cell(struct pf_strings *strings, const struct pf_cell *cell, uint32_t *number,
                        struct pf_error *error)
@@ -289,14 +289,14 @@ static int read_line_table(struct places *places, struct pf_strings *strings, co
 
 /* ---- order -------------------------------------------------------------------------------------- */
 
-struct place_order {
+struct place_sort {
     const struct pf_strings *strings;
     bool real;
 };
 
 static int highest_first(const void *a, const void *b, void *context)
 {
-    const struct place_order *by = context;
+    const struct place_sort *by = context;
     const struct pf_place_sum *x = a, *y = b;
     int order = pf_number_compare(&y->exclusive, &x->exclusive, by->real);
     if (!order)
@@ -306,40 +306,40 @@ static int highest_first(const void *a, const void *b, void *context)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-static int make_places(struct pf_values *values, struct pf_arranged *arranged, struct places *places,
+static int make_places(struct pf_values *values, struct pf_order *order, struct places *places,
                        struct pf_error *error)
 {
     struct line_columns columns;
     const struct pf_table *table =
         places->kind == PF_BY_LINE ? find_line_table(values->aggregate->model, &columns) : NULL;
     if (places->kind != PF_BY_LINE)
-        return arrange_columns(values, places, error);
+        return sum_columns(values, places, error);
     if (table) {
-        if (!(arranged->strings = pf_strings_new()))
+        if (!(order->strings = pf_strings_new()))
             return pf_fail_memory(error);
-        if (read_line_table(places, arranged->strings, table, &columns, error))
+        if (read_line_table(places, order->strings, table, &columns, error))
             return -1;
         if (places->n)
             return 0;
-        pf_strings_free(arranged->strings);
-        arranged->strings = NULL;
+        pf_strings_free(order->strings);
+        order->strings = NULL;
     }
-    return arrange_lines(values, places, error);
+    return sum_lines(values, places, error);
 }
 
-int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
+int pf_order_places(struct pf_values *values, struct pf_order *order, struct pf_error *error)
 {
-    struct places places = {.values = values, .kind = arranged->kind, .real = values->exclusive_real};
-    int result = make_places(values, arranged, &places, error);
-    struct place_order order = {arranged->strings ? arranged->strings : values->tree->strings, places.real};
+    struct places places = {.values = values, .kind = order->kind, .real = values->exclusive_real};
+    int result = make_places(values, order, &places, error);
+    struct place_sort sort = {order->strings ? order->strings : values->tree->strings, places.real};
     if (!result && places.n > 1)
-        qsort_r(places.all, places.n, sizeof *places.all, highest_first, &order);
+        qsort_r(places.all, places.n, sizeof *places.all, highest_first, &sort);
     pf_hash_free(&places.table);
-    arranged->places = places.all;
-    arranged->n_places = places.n;
-    arranged->exclusive_real = places.real;
-    arranged->bytes = (uint64_t)places.room * sizeof *places.all +
-                      (arranged->strings ? pf_strings_bytes(arranged->strings) : 0);
+    order->places = places.all;
+    order->n_places = places.n;
+    order->exclusive_real = places.real;
+    order->bytes =
+        (uint64_t)places.room * sizeof *places.all + (order->strings ? pf_strings_bytes(order->strings) : 0);
     return result;
 }
 
@@ -347,25 +347,25 @@ int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, st
 
 static const struct pf_strings *walk_strings(const struct pf_metric_walk *walk)
 {
-    return walk->arranged->strings ? walk->arranged->strings : walk->model->contexts->strings;
+    return walk->order->strings ? walk->order->strings : walk->model->contexts->strings;
 }
 
 /* Fills the cells exclusive, exclusive_percent and unit of a place. */
 static void add_sums(const struct pf_metric_walk *walk, const struct pf_place_sum *place,
                      struct pf_cell cells[3])
 {
-    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_order *order = walk->order;
     const struct pf_metric *metric = &walk->model->metrics[walk->metric];
     bool adds = pf_adds_up(metric);
-    cells[0] = adds ? pf_number_cell(&place->exclusive, arranged->exclusive_real) : pf_absent();
-    cells[1] = adds ? pf_percent_cell(&place->exclusive, arranged->exclusive_real, arranged->totals.exclusive)
+    cells[0] = adds ? pf_number_cell(&place->exclusive, order->exclusive_real) : pf_absent();
+    cells[1] = adds ? pf_percent_cell(&place->exclusive, order->exclusive_real, order->totals.exclusive)
                     : pf_absent();
     cells[2] = pf_string(metric->unit);
 }
 
 static void add_column_row(const struct pf_metric_walk *walk, uint64_t at, struct pf_buf *out)
 {
-    const struct pf_place_sum *place = &walk->arranged->places[at];
+    const struct pf_place_sum *place = &walk->order->places[at];
     struct pf_cell cells[5] = {pf_uint(place->functions), [4] = pf_interned(walk_strings(walk), place->name)};
     add_sums(walk, place, cells + 1);
     pf_csv_row(out, cells, 5, '\n');
@@ -398,7 +398,7 @@ bool pf_lines_record(struct pf_metric_walk *walk, struct pf_buf *out)
         pf_buf_str(out, "exclusive,exclusive_percent,unit,line,name,file\n");
         return true;
     }
-    const struct pf_place_sum *place = &walk->arranged->places[at - 1];
+    const struct pf_place_sum *place = &walk->order->places[at - 1];
     struct pf_cell cells[6] = {[3] = place->line ? pf_uint(place->line) : pf_absent(),
                                pf_interned(walk_strings(walk), place->name),
                                pf_interned(walk_strings(walk), place->file)};

@@ -405,10 +405,10 @@ static void a_disk_that_loses_sums(void)
     ok(all_of(fake.aggregate) < 20000, "sums remain readable when the disk loses a part of the file");
     ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO, "but the loss is detected");
     must(!ftruncate(fake.aggregate->arena.file, 0));
-    struct pf_arranged *functions = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    struct pf_order *functions = pf_order_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
     ok(functions != NULL, "the loss is detected while a view is made");
     if (functions)
-        pf_arranged_put(fake.aggregate, functions);
+        pf_order_release(fake.aggregate, functions);
     pf_aggregate_free(fake.aggregate);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "formats/driver_extra.h"
-#include "fs/sums/arranged.h"
+#include "fs/sums/order.h"
 #include "tests/unit/fake_model.h"
 
 /* The files below metrics/, compared with the expected text for small profiles. */
@@ -780,16 +780,16 @@ struct maker {
 };
 
 /* Makes a sort order, as a job does, then all orders: with a cache of size 0, these would evict the first if it were not in use. */
-static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                       struct pf_error *error)
 {
     struct maker *maker = owner;
     maker->calls++;
     if (maker->fails)
         return pf_fail(error, EIO, "no order");
-    int result = pf_arranged_make(aggregate, metric, kind, error);
+    int result = pf_order_make(aggregate, metric, kind, error);
     for (int other = PF_BY_FUNCTION; other <= PF_BY_LINE && !result; other++)
-        result = pf_arranged_make(aggregate, metric, (enum pf_arrangement)other, error);
+        result = pf_order_make(aggregate, metric, (enum pf_order_kind)other, error);
     return result;
 }
 
@@ -804,15 +804,15 @@ static void orders_made_by_a_job(void)
     add_exclusive(&fake, m);
     fake_finish(&fake);
     pf_aggregate_share(fake.aggregate, make_order, &maker);
-    ok(!pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error) && error.code == EIO,
+    ok(!pf_order_get(fake.aggregate, m, PF_BY_FUNCTION, &error) && error.code == EIO,
        "a walk gets the error of the job");
     maker = (struct maker){0};
-    struct pf_arranged *first = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    struct pf_order *first = pf_order_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
     ok(first && maker.calls == 1 && first->n_functions > 0, "a later walk has the order made again");
-    struct pf_arranged *second = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    struct pf_order *second = pf_order_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
     ok(second == first && maker.calls == 1, "a walk beside it shares the order");
-    pf_arranged_put(fake.aggregate, first);
-    pf_arranged_put(fake.aggregate, second);
+    pf_order_release(fake.aggregate, first);
+    pf_order_release(fake.aggregate, second);
     fake_free(&fake);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_SUMS_ARRANGED_H
-#define PF_SUMS_ARRANGED_H
+#ifndef PF_SUMS_ORDER_H
+#define PF_SUMS_ORDER_H
 
 #include "fs/sums/aggregate.h"
 #include "fs/sums/number.h"
 #include "fs/text/buf.h"
 
 /*
- * Arrangements: the functions, contexts or places of a metric with their values, in the order of a view. Used by the views below
+ * Orders: the functions, contexts or places of a metric with their values, in the order of a view. Used by the views below
  * metrics/, runs/, the tables over several profiles, and pictures.
  */
 
@@ -26,7 +26,7 @@ struct pf_totals {
         inclusive; /* 100 % of inclusive values: the sum over the roots, or `exclusive` if that is larger */
 };
 
-/* ---- arrangements: the orders in which views are walked ------------------------------------------ */
+/* ---- orders: the orders in which views are walked ------------------------------------------ */
 
 /* The sum over contexts with the same kind, name and file (PF_BY_NAME: name), or the same pair of callee and caller names. Only outermost
  * contexts count for the inclusive value, so that recursion is not counted twice. */
@@ -55,9 +55,9 @@ struct pf_place_sum {
     uint32_t line;       /* 0: none */
 };
 
-/* An arrangement of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
+/* An order of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
  * use it or the cache limit allows. */
-enum pf_arrangement {
+enum pf_order_kind {
     PF_BY_FUNCTION,
     PF_BY_CALLER,
     PF_BY_STACK,
@@ -67,13 +67,13 @@ enum pf_arrangement {
     PF_BY_FILE,
     PF_BY_LINE
 };
-struct pf_arranged {
-    enum pf_arrangement kind;
+struct pf_order {
+    enum pf_order_kind kind;
     unsigned metric;
     unsigned users;          /* reference count of walks and jobs; guarded by the aggregate's lock */
     bool made;               /* false: empty; set once, guarded by the aggregate's lock */
     uint64_t bytes, counted; /* current size; size that was passed to pf_sums_count */
-    struct pf_arranged *next;
+    struct pf_order *next;
 
     bool exclusive_real, inclusive_real;
     struct pf_totals totals;
@@ -81,7 +81,7 @@ struct pf_arranged {
 
     union pf_number *exclusive;    /* PF_BY_STACK: by context */
     struct pf_folded_line *folded; /* PF_BY_STACK: in preorder; siblings by index */
-    uint32_t n_order;              /* number of items in folded[] */
+    uint32_t n_folded;             /* number of items in folded[] */
     /* PF_BY_STACK: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough to
      * be cut. */
     uint32_t *outer;
@@ -98,11 +98,11 @@ struct pf_arranged {
 
 /* Fills functions[] for PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_NAME and PF_BY_EDGE. `values` must have been filled. Returns
  * 0, or -1 with *error filled. */
-int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 
 /* Fills places[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
  * overwritten. Returns 0, or -1 with *error filled. */
-int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+int pf_order_places(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 
 /* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
  * belong to the function. */
@@ -127,7 +127,7 @@ int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
 /* A share of a total in percent; absent if the total is 0 or not finite. */
 struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
 
-/* The cells of a row of functions.csv, from an arrangement by function. Number cells may point into the arrangement. */
+/* The cells of a row of functions.csv, from an order by function. Number cells may point into the order. */
 enum {
     PF_FUNCTION_KIND,
     PF_FUNCTION_CONTEXTS,
@@ -140,7 +140,7 @@ enum {
     PF_FUNCTION_FILE,
     PF_FUNCTION_COLUMNS
 };
-void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
+void pf_function_cells(const struct pf_model *model, const struct pf_order *order, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS]);
 
 /* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
@@ -150,26 +150,26 @@ enum { PF_STACK_HALF = 512 };
  * deep enough to be cut. Returns 0, or -1 with *error filled. */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
-/* Returns a reference to the arrangement of a metric. A missing one is made: in a job if pf_aggregate_share was called, otherwise
- * by this thread. The caller releases it with pf_arranged_put and must hold no lock. NULL with *error filled. */
-struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
-                                    struct pf_error *error);
-void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged);
+/* Returns a reference to the order of a metric. A missing one is made: in a job if pf_aggregate_share was called, otherwise
+ * by this thread. The caller releases it with pf_order_release and must hold no lock. NULL with *error filled. */
+struct pf_order *pf_order_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
+                              struct pf_error *error);
+void pf_order_release(struct pf_aggregate *aggregate, struct pf_order *order);
 
-/* Makes an arrangement unless it is cached. The arrangement can be evicted before the next pf_arranged_get unless a caller of
- * pf_arranged_get is waiting for it. Returns 0, or -1 with *error filled. */
-int pf_arranged_make(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
-                     struct pf_error *error);
+/* Makes an order unless it is cached. The order can be evicted before the next pf_order_get unless a caller of
+ * pf_order_get is waiting for it. Returns 0, or -1 with *error filled. */
+int pf_order_make(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
+                  struct pf_error *error);
 
-/* A function that runs pf_arranged_make in a job shared by all walks, and waits for it. Returns 0, or -1 with *error filled. */
-typedef int pf_need_arranged(void *owner, struct pf_aggregate *aggregate, unsigned metric,
-                             enum pf_arrangement kind, struct pf_error *error);
-/* Sets the function that pf_arranged_get calls for a missing arrangement. Borrows `owner`. Must be called before other threads
+/* A function that runs pf_order_make in a job shared by all walks, and waits for it. Returns 0, or -1 with *error filled. */
+typedef int pf_need_order(void *owner, struct pf_aggregate *aggregate, unsigned metric,
+                          enum pf_order_kind kind, struct pf_error *error);
+/* Sets the function that pf_order_get calls for a missing order. Borrows `owner`. Must be called before other threads
  * use the aggregate. */
-void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_arranged *need, void *owner);
+void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_order *need, void *owner);
 
-/* Frees all arrangements; no walk may hold a reference. */
-void pf_arranged_free_all(struct pf_aggregate *aggregate);
+/* Frees all orders; no walk may hold a reference. */
+void pf_orders_free(struct pf_aggregate *aggregate);
 
 /* True if a value appears in the folded stacks: it rounds to at least 1. */
 bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
