@@ -192,9 +192,9 @@ struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric)
         *metric = -1;
         return sums;
     }
-    int partner = pf_aggregate_partner(&profile->model, (unsigned)*metric);
+    int partner = pf_partner_of(&profile->model, (unsigned)*metric);
     sums = get_stored_sums(profile, *metric);
-    return sums || !pf_are_twins(profile, *metric, partner) ? sums : get_stored_sums(profile, partner);
+    return sums || !pf_are_partners(profile, *metric, partner) ? sums : get_stored_sums(profile, partner);
 }
 
 static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
@@ -221,7 +221,7 @@ static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_bu
     profile->sums_stored = profile->aggregate;
     for (int m = 0; !profile->aggregate && profile->of_metric && !sums && m < (int)profile->model.n_metrics;
          m++) {
-        int partner = pf_aggregate_partner(&profile->model, (unsigned)m);
+        int partner = pf_partner_of(&profile->model, (unsigned)m);
         bool same = partner >= 0 && partner < m && profile->of_metric[partner] == profile->of_metric[m];
         if (!profile->of_metric_stored[m] && !same)
             sums = profile->of_metric[ *metric = m];

@@ -71,7 +71,7 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
  * True if each of two metrics is the partner of the other: one aggregate serves both. The partner relation need not be
  * symmetric.
  */
-bool pf_are_twins(const struct pf_profile *profile, int a, int b);
+bool pf_are_partners(const struct pf_profile *profile, int a, int b);
 /*
  * Stores an aggregate of all metrics (-1), or of one metric and its partner; stored: it is in the database. Called with
  * profile->lock held; takes ownership on success. 0, or -1 with *error filled.

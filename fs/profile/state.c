@@ -113,10 +113,10 @@ void pf_profile_free_aggregates(struct pf_profile *profile)
     profile->of_metric = NULL;
 }
 
-bool pf_are_twins(const struct pf_profile *profile, int a, int b)
+bool pf_are_partners(const struct pf_profile *profile, int a, int b)
 {
-    return a >= 0 && b >= 0 && pf_aggregate_partner(&profile->model, (unsigned)a) == b &&
-           pf_aggregate_partner(&profile->model, (unsigned)b) == a;
+    return a >= 0 && b >= 0 && pf_partner_of(&profile->model, (unsigned)a) == b &&
+           pf_partner_of(&profile->model, (unsigned)b) == a;
 }
 
 int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
@@ -133,10 +133,10 @@ int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate
         return pf_fail_memory(error);
     if (!profile->of_metric_stored && !(profile->of_metric_stored = calloc(n, sizeof(bool))))
         return pf_fail_memory(error);
-    int partner = pf_aggregate_partner(&profile->model, (unsigned)metric);
+    int partner = pf_partner_of(&profile->model, (unsigned)metric);
     profile->of_metric[metric] = aggregate;
     profile->of_metric_stored[metric] = stored;
-    if (pf_are_twins(profile, metric, partner) && !profile->of_metric[partner]) {
+    if (pf_are_partners(profile, metric, partner) && !profile->of_metric[partner]) {
         profile->of_metric[partner] = aggregate;
         profile->of_metric_stored[partner] = stored;
     }

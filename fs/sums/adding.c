@@ -411,7 +411,7 @@ int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int
 {
     bool both = metric >= 0 && (pf_table_ops(model->cells)->next_values ||
                                 model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
-    int partner = metric >= 0 && !both ? pf_aggregate_partner(model, (unsigned)metric) : PF_NO_PARTNER;
+    int partner = metric >= 0 && !both ? pf_partner_of(model, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, model, metric, both, error))
         return -1;
     return partner >= 0 ? add_table(aggregate, model, partner, false, error) : 0;

@@ -53,7 +53,7 @@ bool pf_aggregate_is_large(const struct pf_model *model);
 
 /* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa; PF_NO_PARTNER if none. The views
  * of a metric need both, so pf_aggregate_of aggregates both. */
-int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
+int pf_partner_of(const struct pf_model *model, unsigned metric);
 
 /*
  * Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would

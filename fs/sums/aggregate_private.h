@@ -182,10 +182,10 @@ bool pf_counts(enum pf_over_contexts over, unsigned flags);
 /* ---- exclusive and inclusive values ------------------------------------------------------------- */
 
 /* The exclusive and the inclusive metric that a metric's views are made from; PF_NO_PARTNER: derived from the other one. */
-struct pf_twins {
+struct pf_partners {
     int exclusive, inclusive;
 };
-struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric);
+struct pf_partners pf_partners_of(const struct pf_model *model, unsigned metric);
 
 /* One metric's values by context, while they are computed. */
 struct pf_values {
@@ -193,7 +193,7 @@ struct pf_values {
     const struct pf_tree *tree;
     unsigned metric;
     bool exclusive_only; /* only exclusive[] is filled */
-    struct pf_twins twins;
+    struct pf_partners partners;
     uint32_t n;
     bool exclusive_real, inclusive_real;
     union pf_number *exclusive, *inclusive; /* 0 if there is no value */
@@ -206,7 +206,7 @@ struct pf_values {
 /* True if a context is isolated: it has no callees and no caller, and is neither a frame nor a root. */
 bool pf_stands_alone(const struct pf_tree *tree, uint32_t context);
 
-/* Allocates the arrays, and fills twins and, unless exclusive_only, present[]. Returns 0, or -1 with *error filled and
+/* Allocates the arrays, and fills partners and, unless exclusive_only, present[]. Returns 0, or -1 with *error filled and
  * nothing to free. */
 int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsigned metric,
                   bool exclusive_only, struct pf_error *error);

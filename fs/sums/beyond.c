@@ -53,12 +53,12 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
     return less;
 }
 
-static bool may_exceed(const struct pf_aggregate *aggregate, struct pf_twins twins, double *left)
+static bool may_exceed(const struct pf_aggregate *aggregate, struct pf_partners partners, double *left)
 {
     return pf_extra_of(aggregate->model)->edges ||
-           (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
-           (twins.inclusive != PF_NO_PARTNER &&
-            holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
+           (partners.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)partners.exclusive)) ||
+           (partners.inclusive != PF_NO_PARTNER &&
+            holds_less_than_callees(aggregate, (unsigned)partners.inclusive, left));
 }
 
 static bool is_above(const union pf_number *part, bool real, double whole)
@@ -116,7 +116,7 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
 /* The result for the metrics checked last: both metrics of a pair have the same result, and usually have consecutive
  * indexes. */
 struct looked_at {
-    struct pf_twins twins;
+    struct pf_partners partners;
     bool beyond;
 };
 
@@ -127,12 +127,13 @@ static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, doubl
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
     if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.plane.stretches)
         return 0;
-    struct pf_twins twins = pf_twins_of(model, metric);
-    if (!pf_extra_of(model)->edges && twins.exclusive == last->twins.exclusive && twins.inclusive == last->twins.inclusive)
+    struct pf_partners partners = pf_partners_of(model, metric);
+    if (!pf_extra_of(model)->edges && partners.exclusive == last->partners.exclusive &&
+        partners.inclusive == last->partners.inclusive)
         sums->beyond = last->beyond;
-    else if (may_exceed(aggregate, twins, left) && look_closer(aggregate, metric, error))
+    else if (may_exceed(aggregate, partners, left) && look_closer(aggregate, metric, error))
         return -1;
-    *last = (struct looked_at){twins, sums->beyond};
+    *last = (struct looked_at){partners, sums->beyond};
     return 0;
 }
 

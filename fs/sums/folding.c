@@ -8,7 +8,7 @@
 struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
 {
     const struct pf_metric *metric = &model->metrics[m];
-    int exclusive = pf_twins_of(model, m).exclusive;
+    int exclusive = pf_partners_of(model, m).exclusive;
     bool real = !strcmp(model->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
     int64_t ns = pf_unit_ns(metric->unit);
     bool large =

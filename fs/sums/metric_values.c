@@ -20,7 +20,7 @@ bool pf_values_stored(const struct pf_values *values, int metric, uint32_t conte
 
 static void read_exclusive(struct pf_values *values)
 {
-    int metric = values->twins.exclusive;
+    int metric = values->partners.exclusive;
     enum pf_over_contexts over = values->aggregate->model->metrics[metric].over_contexts;
     for (uint32_t i = 0; i < values->n; i++)
         if (!pf_counts(over, values->tree->flags[i]) ||
@@ -31,7 +31,7 @@ static void read_exclusive(struct pf_values *values)
 /* Without a tree, inclusive values that are not stored are unknown. */
 static void read_inclusive(struct pf_values *values)
 {
-    int metric = values->twins.inclusive;
+    int metric = values->partners.inclusive;
     for (uint32_t i = 0; i < values->n; i++) {
         values->lacking[i] =
             metric == PF_NO_PARTNER ||
@@ -52,7 +52,7 @@ static void derive_exclusive(struct pf_values *values)
         bool root = tree->flags[i] & PF_ROOT;
         values->scratch[i] = above;
         if ((!root && above == PF_NO_CONTEXT) ||
-            !pf_values_stored(values, values->twins.inclusive, i, values->exclusive_real, &number))
+            !pf_values_stored(values, values->partners.inclusive, i, values->exclusive_real, &number))
             continue;
         values->scratch[i] = i;
         pf_number_add(&values->exclusive[i], &number, values->exclusive_real);
@@ -95,7 +95,7 @@ static void take_stored(struct pf_values *values)
     for (uint32_t i = 0; i < values->n; i++) {
         union pf_number number;
         if (values->scratch[i] &&
-            pf_values_stored(values, values->twins.inclusive, i, values->inclusive_real, &number))
+            pf_values_stored(values, values->partners.inclusive, i, values->inclusive_real, &number))
             values->inclusive[i] = number;
     }
 }
@@ -111,7 +111,8 @@ static double magnitude_of(const struct pf_metric_sums *sums)
 static void find_totals(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
-    int metric = values->twins.exclusive != PF_NO_PARTNER ? values->twins.exclusive : values->twins.inclusive;
+    int metric =
+        values->partners.exclusive != PF_NO_PARTNER ? values->partners.exclusive : values->partners.inclusive;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
     struct pf_totals *totals = &values->totals;
     totals->of = (unsigned)metric;
@@ -130,14 +131,14 @@ static void find_totals(struct pf_values *values)
 static void fill_values(struct pf_values *values)
 {
     const struct pf_metric_sums *sums = values->aggregate->metrics;
-    struct pf_twins twins = values->twins;
-    int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
-    int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
+    struct pf_partners partners = values->partners;
+    int exclusive = partners.exclusive != PF_NO_PARTNER ? partners.exclusive : partners.inclusive;
+    int inclusive = partners.inclusive != PF_NO_PARTNER ? partners.inclusive : partners.exclusive;
     /* If exclusive values are derived, each value enters two sums. */
     bool large = magnitude_of(&sums[exclusive]) + magnitude_of(&sums[inclusive]) > PF_INTEGERS_MAX / 4;
     values->exclusive_real = sums[exclusive].real || large;
     values->inclusive_real = sums[inclusive].real || sums[exclusive].real || large;
-    if (twins.exclusive != PF_NO_PARTNER)
+    if (partners.exclusive != PF_NO_PARTNER)
         read_exclusive(values);
     else
         derive_exclusive(values);
@@ -148,13 +149,13 @@ static void fill_values(struct pf_values *values)
         return;
     }
     derive_inclusive(values);
-    if (twins.inclusive != PF_NO_PARTNER)
+    if (partners.inclusive != PF_NO_PARTNER)
         take_stored(values);
 }
 
 void pf_values_fill(struct pf_values *values)
 {
-    if (values->twins.exclusive == PF_NO_PARTNER && values->twins.inclusive == PF_NO_PARTNER)
+    if (values->partners.exclusive == PF_NO_PARTNER && values->partners.inclusive == PF_NO_PARTNER)
         return;
     fill_values(values);
     find_totals(values);
@@ -184,7 +185,7 @@ static bool has_shown_value(const struct pf_values *values, int metric, uint32_t
 
 static void find_present(struct pf_values *values)
 {
-    int metrics[] = {(int)values->metric, values->twins.exclusive, values->twins.inclusive};
+    int metrics[] = {(int)values->metric, values->partners.exclusive, values->partners.inclusive};
     memset(values->present, 0, values->n * sizeof *values->present);
     for (uint32_t i = values->n; i-- > 0;) {
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics && !values->present[i]; m++)
@@ -212,7 +213,7 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                                  .tree = aggregate->model->contexts,
                                  .metric = metric,
                                  .exclusive_only = exclusive_only,
-                                 .twins = pf_twins_of(aggregate->model, metric),
+                                 .partners = pf_partners_of(aggregate->model, metric),
                                  .n = n,
                                  .exclusive = calloc((size_t)n + 1, sizeof *values->exclusive),
                                  .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),

@@ -136,7 +136,7 @@ struct place_lines {
 static void take_off_parts(struct pf_values *values, const uint32_t *head)
 {
     const struct pf_tree *tree = values->tree;
-    int metric = values->twins.exclusive;
+    int metric = values->partners.exclusive;
     uint32_t *nearest = values->scratch;
     if (metric == PF_NO_PARTNER || values->aggregate->model->metrics[metric].over_contexts != PF_OVER_FRAMES)
         return;

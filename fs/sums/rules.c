@@ -43,27 +43,27 @@ static bool is_inclusive_metric(const struct pf_metric *metric)
     return metric->over_contexts == PF_OVER_ROOTS;
 }
 
-struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
+struct pf_partners pf_partners_of(const struct pf_model *model, unsigned metric)
 {
-    struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
+    struct pf_partners partners = {PF_NO_PARTNER, PF_NO_PARTNER};
     const struct pf_metric *self = &model->metrics[metric];
     if (!pf_adds_up(self))
-        return twins;
-    *(is_inclusive_metric(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
+        return partners;
+    *(is_inclusive_metric(self) ? &partners.inclusive : &partners.exclusive) = (int)metric;
     if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
-        return twins;
+        return partners;
     const struct pf_metric *partner = &model->metrics[self->partner];
     if (pf_extra_of(model)->edges && !is_inclusive_metric(self))
-        twins.inclusive = self->partner;
+        partners.inclusive = self->partner;
     else if (pf_adds_up(partner) && is_inclusive_metric(partner) != is_inclusive_metric(self))
-        *(is_inclusive_metric(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
-    return twins;
+        *(is_inclusive_metric(partner) ? &partners.inclusive : &partners.exclusive) = self->partner;
+    return partners;
 }
 
-int pf_aggregate_partner(const struct pf_model *model, unsigned metric)
+int pf_partner_of(const struct pf_model *model, unsigned metric)
 {
-    struct pf_twins twins = pf_twins_of(model, metric);
-    return twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
+    struct pf_partners partners = pf_partners_of(model, metric);
+    return partners.exclusive == (int)metric ? partners.inclusive : partners.exclusive;
 }
 
 struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole)
