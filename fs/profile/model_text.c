@@ -468,7 +468,7 @@ static uint32_t metric_beyond(struct pf_profile *profile, uint64_t n)
 {
     uint32_t m = 0;
     for (; m < pf_profile_model(profile)->n_metrics; m++)
-        if (pf_aggregate_beyond(pf_profile_aggregate_now(profile, -1), m) && n-- == 0)
+        if (pf_aggregate_exceeds_total(pf_profile_aggregate_now(profile, -1), m) && n-- == 0)
             break;
     return m;
 }
@@ -500,7 +500,7 @@ uint64_t pf_warning_count(struct pf_profile *profile)
     uint64_t rows = pf_rows_count(model->warnings);
     const struct pf_aggregate *aggregate = pf_profile_aggregate_now(profile, -1);
     for (uint32_t m = 0; aggregate && m < model->n_metrics; m++)
-        rows += pf_aggregate_beyond(aggregate, m);
+        rows += pf_aggregate_exceeds_total(aggregate, m);
     return rows;
 }
 

@@ -62,11 +62,11 @@ bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric)
     return aggregate->metrics[metric].real;
 }
 
-bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric)
+bool pf_aggregate_exceeds_total(const struct pf_aggregate *aggregate, unsigned metric)
 {
     int partner = aggregate->model->metrics[metric].partner;
-    bool told = partner >= 0 && (unsigned)partner < metric && aggregate->metrics[partner].beyond;
-    return aggregate->metrics[metric].beyond && !told;
+    bool reported = partner >= 0 && (unsigned)partner < metric && aggregate->metrics[partner].exceeds_total;
+    return aggregate->metrics[metric].exceeds_total && !reported;
 }
 
 /* ---- one context -------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
     return pf_guard_any_lost() && aggregate->arena.lost ? pf_arena_lost(error) : 0;
 }
 
-/* Aggregates all metrics (metric < 0), or one metric and its partner. `beyond` is computed only for all metrics. */
+/* Aggregates all metrics (metric < 0), or one metric and its partner. `exceeds_total` is computed only for all metrics. */
 static struct pf_aggregate *make_aggregate(struct pf_model *model, int64_t metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
@@ -171,7 +171,7 @@ static struct pf_aggregate *make_aggregate(struct pf_model *model, int64_t metri
     if (!result)
         add_totals(aggregate);
     if (!result && metric < 0)
-        result = pf_find_beyond(aggregate, error);
+        result = pf_find_exceeding(aggregate, error);
     if (!result)
         result = pf_aggregate_check(aggregate, error);
     if (!result)

@@ -77,7 +77,7 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
  * decrease over time; call cycles in a format without a call tree. Needs an aggregate of all metrics. If both metrics of a pair
  * of partners exceed 100 %, true only for the one with the lower index.
  */
-bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
+bool pf_aggregate_exceeds_total(const struct pf_aggregate *aggregate, unsigned metric);
 
 /* One metric in one context, over the partitions that have a value. All cells are absent if count is 0; `sum` is absent if the
  * metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */

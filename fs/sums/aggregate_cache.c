@@ -4,11 +4,11 @@
 
 /*
  * Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its flags
- * (REAL, BEYOND), magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
+ * (REAL, EXCEEDS_TOTAL), magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
  * partitions.
  */
 
-enum { REAL = 1, BEYOND = 2 };
+enum { REAL = 1, EXCEEDS_TOTAL = 2 };
 
 /* ---- contexts: a count; then for each its number, and its only value or its sum ------------------- */
 
@@ -115,7 +115,7 @@ bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, str
     pf_pack_u64(out, aggregate->model->n_metrics);
     for (size_t m = 0; fits && m < aggregate->model->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
-        pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->beyond ? BEYOND : 0U));
+        pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->exceeds_total ? EXCEEDS_TOTAL : 0U));
         pf_buf_add(out, (const char *)&sums->magnitude, sizeof sums->magnitude);
         pf_buf_add(out, (const char *)&sums->total, sizeof sums->total);
         fits = pack_contexts(&sums->contexts, sums->real, limit, out) &&
@@ -138,7 +138,7 @@ static bool unpack_metric(struct pf_aggregate *aggregate, struct pf_metric_sums 
     memcpy(&sums->magnitude, magnitude, sizeof sums->magnitude);
     memcpy(&sums->total, total, sizeof sums->total);
     sums->real = sorts & REAL;
-    sums->beyond = sorts & BEYOND;
+    sums->exceeds_total = sorts & EXCEEDS_TOTAL;
     return unpack_contexts(&aggregate->arena, &sums->contexts, sums->real, in) &&
            unpack_contexts(&aggregate->arena, &sums->at, sums->real, in) &&
            unpack_partitions(aggregate, sums, in);

@@ -134,7 +134,7 @@ struct pf_metric_sums {
     union pf_number total;
     bool negative;  /* some value is negative; unknown after unpacking */
     size_t holders; /* partitions that have any value */
-    bool beyond;    /* some share exceeds 100 % */
+    bool exceeds_total; /* some share exceeds 100 % */
     struct pf_context_sums contexts;
     struct pf_plane partitions; /* struct pf_partition_sum */
     struct pf_context_sums at;  /* PF_AT metrics: the values in the selected partition */
@@ -170,8 +170,8 @@ struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_error *error);
 
-/* Sets `beyond` of each metric. Returns 0, or -1 with *error filled. */
-int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error);
+/* Sets `exceeds_total` of each metric. Returns 0, or -1 with *error filled. */
+int pf_find_exceeding(struct pf_aggregate *aggregate, struct pf_error *error);
 
 /* Sets `holders` of each metric, from its partition sums. */
 void pf_count_holders(struct pf_aggregate *aggregate);

@@ -113,11 +113,13 @@ static void shares_above_100_percent(void)
     fake_value(&fake, 0, a, negative, -10);
     fake_value(&fake, 0, b, negative, -20);
     fake_finish(&fake);
-    ok(!pf_aggregate_beyond(fake.aggregate, fine), "shares of measured totals are within 100 %%");
-    ok(pf_aggregate_beyond(fake.aggregate, wrapped), "shares of counters that wrapped may exceed the total");
-    ok(!pf_aggregate_beyond(fake.aggregate, partner), "which is reported once per pair of partners");
-    ok(pf_aggregate_beyond(fake.aggregate, backwards), "shares of clocks that ran backwards may exceed the total");
-    ok(!pf_aggregate_beyond(fake.aggregate, negative),
+    ok(!pf_aggregate_exceeds_total(fake.aggregate, fine), "shares of measured totals are within 100 %%");
+    ok(pf_aggregate_exceeds_total(fake.aggregate, wrapped),
+       "shares of counters that wrapped may exceed the total");
+    ok(!pf_aggregate_exceeds_total(fake.aggregate, partner), "which is reported once per pair of partners");
+    ok(pf_aggregate_exceeds_total(fake.aggregate, backwards),
+       "shares of clocks that ran backwards may exceed the total");
+    ok(!pf_aggregate_exceeds_total(fake.aggregate, negative),
        "values that are all negative are shares of a negative total");
     fake_free(&fake);
 }

@@ -104,24 +104,24 @@ static int any_context_exceeds(struct pf_aggregate *aggregate, unsigned metric, 
     return exceeds;
 }
 
-static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+static int check_shares(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     int exceeds = any_function_exceeds(aggregate, metric, error);
     if (exceeds == 0)
         exceeds = any_context_exceeds(aggregate, metric, error);
-    aggregate->metrics[metric].beyond = exceeds > 0;
+    aggregate->metrics[metric].exceeds_total = exceeds > 0;
     return exceeds < 0 ? -1 : 0;
 }
 
 /* The result for the metrics checked last: both metrics of a pair have the same result, and usually have consecutive
  * indexes. */
-struct looked_at {
+struct checked_pair {
     struct pf_partners partners;
-    bool beyond;
+    bool exceeds_total;
 };
 
-static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, double *left,
-                          struct looked_at *last, struct pf_error *error)
+static int check_metric_shares(struct pf_aggregate *aggregate, unsigned metric, double *left,
+                               struct checked_pair *last, struct pf_error *error)
 {
     const struct pf_model *model = aggregate->model;
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
@@ -130,22 +130,22 @@ static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, doubl
     struct pf_partners partners = pf_partners_of(model, metric);
     if (!pf_extra_of(model)->edges && partners.exclusive == last->partners.exclusive &&
         partners.inclusive == last->partners.inclusive)
-        sums->beyond = last->beyond;
-    else if (may_exceed(aggregate, partners, left) && look_closer(aggregate, metric, error))
+        sums->exceeds_total = last->exceeds_total;
+    else if (may_exceed(aggregate, partners, left) && check_shares(aggregate, metric, error))
         return -1;
-    *last = (struct looked_at){partners, sums->beyond};
+    *last = (struct checked_pair){partners, sums->exceeds_total};
     return 0;
 }
 
-int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
+int pf_find_exceeding(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     double *left = calloc((size_t)aggregate->n_contexts + 1, sizeof *left);
-    struct looked_at last = {{PF_NO_PARTNER, PF_NO_PARTNER}, false};
+    struct checked_pair last = {{PF_NO_PARTNER, PF_NO_PARTNER}, false};
     int result = 0;
     if (!left)
         return pf_fail_memory(error);
     for (unsigned m = 0; !result && m < aggregate->model->n_metrics; m++)
-        result = look_at_metric(aggregate, m, left, &last, error);
+        result = check_metric_shares(aggregate, m, left, &last, error);
     free(left);
     return result;
 }
