@@ -11,7 +11,7 @@
 
 #include "formats/kit/print.h"
 #include "fs/runs/changes.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/readable.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs.h"

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "fs/draw/draw.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/order.h"
+#include "fs/sums/readable.h"
 
 /*
  * callgraph.dot, for Graphviz: functions with at least 0.5 % of the metric, and the calls between these functions with at least

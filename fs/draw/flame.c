@@ -7,7 +7,8 @@
 #include "fs/draw/draw.h"
 #include "fs/draw/head.h"
 #include "fs/draw/script.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/order.h"
+#include "fs/sums/readable.h"
 #include "fs/text/text.h"
 
 /* In pixels: the width of the picture's frames, the height of a level, the room above the first level and below the last one. */
@@ -39,9 +40,13 @@ struct flame {
 
 static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, unsigned total_of)
 {
-    const struct pf_metric_sums *sums = &aggregate->metrics[total_of];
-    pf_add_number(&flame->sum, &sums->total, sums->real, 0);
-    pf_add_readable(&flame->sum, pf_number_double(&sums->total, sums->real), flame->metric->unit);
+    pf_int128 wide;
+    union pf_number total;
+    bool real;
+    const struct pf_cell cell = pf_aggregate_total(aggregate, total_of, &wide);
+    pf_number_of_cell(&cell, &total, &real);
+    pf_add_number(&flame->sum, &total, real, 0);
+    pf_add_readable(&flame->sum, pf_number_double(&total, real), flame->metric->unit);
 }
 
 /* Fills held[], total and sum. Returns 0, or -1 with *error filled. */

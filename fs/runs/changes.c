@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/print.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/readable.h"
 #include "fs/text/csv.h"
 
 /* ---- keeping ------------------------------------------------------------------------------------ */

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/sums/readable.h"
 
 /*
  * bottom_up.txt: functions by exclusive value and, below each function, its callers, each with the part of the function's

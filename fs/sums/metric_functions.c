@@ -4,7 +4,8 @@
 #include "formats/driver_extra.h"
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/sums/readable.h"
 
 /*
  * Orders for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its

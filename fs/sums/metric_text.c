@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/print.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/sums/readable.h"
 #include "fs/text/csv.h"
 
 /* The line-by-line views of a metric that are not tables: hot.txt and stacks.folded. */

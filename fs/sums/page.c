@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "fs/sums/eyes.h"
 #include "fs/sums/groups.h"
+#include "fs/sums/readable.h"
 #include "fs/text/csv.h"
 
 enum { FUNCTIONS = 10, CALLED = 3, CALLERS = 2, PATH_ENDS = 8, BALANCES = 4 };

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "fs/sums/eyes.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/sums/readable.h"
 
 /*
  * tree.txt: contexts with their callees indented below them, heaviest first. A context below 0.1 % of the total is left out

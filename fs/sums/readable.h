@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_EYES_H
-#define PF_EYES_H
+#ifndef PF_READABLE_H
+#define PF_READABLE_H
 
-#include "fs/sums/aggregate_private.h"
+#include "fs/sums/aggregate.h"
+#include "fs/sums/number.h"
 
 /*
  * Prints numbers, shares and names for the human-readable texts: hot.txt, tree.txt, bottom_up.txt, summary.md,

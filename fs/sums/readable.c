@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/sums/eyes.h"
+#include "fs/sums/readable.h"
 
 #include "formats/kit/print.h"
+#include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
