@@ -4,7 +4,7 @@
 
 #include "fs/profile/profile_private.h"
 #include "fs/profile/views.h"
-#include "fs/sums/page.h"
+#include "fs/sums/sections.h"
 #include "fs/text/csv.h"
 
 /*
@@ -153,8 +153,8 @@ static void add_damage(struct pf_profile *profile, size_t most, struct pf_buf *o
 
 /* ---- the page ----------------------------------------------------------------------------------- */
 
-static void add_page(struct pf_profile *profile, uint32_t m, const struct pf_page *page,
-                     const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_summary_page(struct pf_profile *profile, uint32_t m, const struct pf_sections *sections,
+                             const struct pf_section_limits *limits, struct pf_buf *out)
 {
     const struct pf_model *model = pf_profile_model(profile);
     const struct pf_metric *metric = &model->metrics[m];
@@ -167,8 +167,8 @@ static void add_page(struct pf_profile *profile, uint32_t m, const struct pf_pag
     }
     pf_buf_str(out, "\n\n");
     add_facts(model, limits->text, out);
-    pf_page_add_total(page, out);
-    pf_page_add_sections(page, limits, out);
+    pf_sections_add_total(sections, out);
+    pf_sections_add(sections, limits, out);
     add_damage(profile, limits->text, out);
     add_leads(profile, m, pf_adds_up(metric), pf_warning_count(profile), out);
 }
@@ -176,16 +176,16 @@ static void add_page(struct pf_profile *profile, uint32_t m, const struct pf_pag
 struct pf_lines *pf_summary_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     struct pf_buf out = {0};
-    struct pf_page *page = pf_page_new(pf_profile_aggregate_now(profile, -1), node.item, error);
-    if (!page)
+    struct pf_sections *sections = pf_sections_new(pf_profile_aggregate_now(profile, -1), node.item, error);
+    if (!sections)
         return NULL;
     /* Halve the limits until the page fits or `where` is too short. */
-    struct pf_page_limits limits = {96, 64, 160};
+    struct pf_section_limits limits = {96, 64, 160};
     do {
         out.size = 0;
-        add_page(profile, node.item, page, &limits, &out);
-        limits = (struct pf_page_limits){limits.name / 2, limits.where / 2, limits.text / 2};
+        add_summary_page(profile, node.item, sections, &limits, &out);
+        limits = (struct pf_section_limits){limits.name / 2, limits.where / 2, limits.text / 2};
     } while (out.size > PAGE_MAX && limits.where > 3);
-    pf_page_free(page);
+    pf_sections_free(sections);
     return pf_lines_of_text(&out, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/sums/page.h"
+#include "fs/sums/sections.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct balance {
     struct pf_groups groups; /* owns the text that `most` may point to */
 };
 
-struct pf_page {
+struct pf_sections {
     struct hot hot[FUNCTIONS];
     struct hot_step first[PATH_ENDS];
     struct hot_step last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
@@ -120,11 +120,11 @@ static bool is_positive(const union pf_number *number, bool real)
 }
 
 /* Records the line of a context for the hot function with the context's kind, name and file. */
-static void note_line(struct pf_page *page, uint32_t context)
+static void note_line(struct pf_sections *sections, uint32_t context)
 {
-    const struct pf_tree *tree = page->model->contexts;
-    for (size_t i = 0; i < page->n_hot; i++) {
-        struct hot *hot = &page->hot[i];
+    const struct pf_tree *tree = sections->model->contexts;
+    for (size_t i = 0; i < sections->n_hot; i++) {
+        struct hot *hot = &sections->hot[i];
         uint32_t file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING;
         if (hot->function.name != tree->name[context] || hot->function.kind != tree->kind[context] ||
             hot->function.file != file)
@@ -134,18 +134,18 @@ static void note_line(struct pf_page *page, uint32_t context)
     }
 }
 
-static void find_hot(struct pf_page *page, const struct pf_values *values)
+static void find_hot(struct pf_sections *sections, const struct pf_values *values)
 {
-    const struct pf_order *functions = page->functions;
-    const struct pf_tree *tree = page->model->contexts;
-    while (page->n_hot < FUNCTIONS && page->n_hot < functions->n_functions &&
-           is_positive(&functions->functions[page->n_hot].exclusive, functions->exclusive_real)) {
-        page->hot[page->n_hot].function = functions->functions[page->n_hot];
-        page->n_hot++;
+    const struct pf_order *functions = sections->functions;
+    const struct pf_tree *tree = sections->model->contexts;
+    while (sections->n_hot < FUNCTIONS && sections->n_hot < functions->n_functions &&
+           is_positive(&functions->functions[sections->n_hot].exclusive, functions->exclusive_real)) {
+        sections->hot[sections->n_hot].function = functions->functions[sections->n_hot];
+        sections->n_hot++;
     }
     for (uint32_t i = 0; i < values->n && tree->line; i++)
         if (values->present[i] && tree->line[i])
-            note_line(page, i);
+            note_line(sections, i);
 }
 
 /* The sibling with the largest inclusive value, if that is positive; otherwise PF_NO_CONTEXT. */
@@ -175,16 +175,16 @@ static bool holds_half(const struct pf_values *values, uint32_t context, uint32_
     return pf_number_compare(&values->inclusive[context], &rest, false) >= 0;
 }
 
-static void find_hot_path(struct pf_page *page, const struct pf_values *values)
+static void find_hot_path(struct pf_sections *sections, const struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
     uint32_t context = values->n ? heaviest_of(values, tree->root, tree->roots) : PF_NO_CONTEXT;
-    page->path_real = values->inclusive_real;
+    sections->path_real = values->inclusive_real;
     while (context != PF_NO_CONTEXT && !values->lacking) {
         struct hot_step step = {context, values->inclusive[context]};
-        if (page->n_path < PATH_ENDS)
-            page->first[page->n_path] = step;
-        page->last[page->n_path++ % PATH_ENDS] = step;
+        if (sections->n_path < PATH_ENDS)
+            sections->first[sections->n_path] = step;
+        sections->last[sections->n_path++ % PATH_ENDS] = step;
         uint32_t first = tree->first[context];
         uint32_t next = heaviest_of(values, tree->child + first, tree->first[context + 1] - first);
         context = next != PF_NO_CONTEXT && holds_half(values, next, context) ? next : PF_NO_CONTEXT;
@@ -209,10 +209,11 @@ static void add_to_spread(struct spread *spread, const union pf_number *sum, boo
     spread->n++;
 }
 
-static struct balance *add_balance(struct pf_page *page, const char *what, const struct spread *spread)
+static struct balance *add_balance(struct pf_sections *sections, const char *what,
+                                   const struct spread *spread)
 {
-    bool real = page->aggregate->metrics[page->metric].real;
-    struct balance *balance = &page->balances[page->n_balances++];
+    bool real = sections->aggregate->metrics[sections->metric].real;
+    struct balance *balance = &sections->balances[sections->n_balances++];
     *balance = (struct balance){.what = what, .value = spread->most, .n = spread->n};
     balance->mean = pf_number_double(&spread->total, real) / (double)spread->n;
     return balance;
@@ -220,38 +221,39 @@ static struct balance *add_balance(struct pf_page *page, const char *what, const
 
 /* Adds the balance over the groups of a column, if there are at least two groups and some group has two partitions.
  * Returns 0, or -1 with *error filled. */
-static int balance_groups(struct pf_page *page, size_t column, struct pf_error *error)
+static int balance_groups(struct pf_sections *sections, size_t column, struct pf_error *error)
 {
     struct pf_groups groups;
     struct spread spread = {0};
     bool shared = false;
-    if (pf_groups_find(&groups, page->aggregate, page->metric, column, error))
+    if (pf_groups_find(&groups, sections->aggregate, sections->metric, column, error))
         return -1;
     for (size_t g = 0; g < groups.n; g++) {
         if (!groups.all[g].holders || !pf_interned(groups.values, (uint32_t)g).size)
             continue;
         shared |= groups.all[g].partitions >= 2;
-        add_to_spread(&spread, &groups.all[g].sum, page->aggregate->metrics[page->metric].real, g);
+        add_to_spread(&spread, &groups.all[g].sum, sections->aggregate->metrics[sections->metric].real, g);
     }
     if (!shared || spread.n < 2) {
         pf_groups_free(&groups);
         return 0;
     }
-    struct balance *balance = add_balance(page, page->model->partitions.field_columns[column].name, &spread);
+    struct balance *balance =
+        add_balance(sections, sections->model->partitions.field_columns[column].name, &spread);
     balance->groups = groups;
     balance->most = pf_interned(groups.values, (uint32_t)spread.at);
     return 0;
 }
 
-static int find_balances(struct pf_page *page, struct pf_error *error)
+static int find_balances(struct pf_sections *sections, struct pf_error *error)
 {
-    const struct pf_partitions *partitions = &page->model->partitions;
-    const struct pf_metric_sums *sums = &page->aggregate->metrics[page->metric];
+    const struct pf_partitions *partitions = &sections->model->partitions;
+    const struct pf_metric_sums *sums = &sections->aggregate->metrics[sections->metric];
     struct spread spread = {0};
     if (strcmp(partitions->plural, "threads") != 0 ||
-        page->model->metrics[page->metric].over_partitions != PF_SUM)
+        sections->model->metrics[sections->metric].over_partitions != PF_SUM)
         return 0;
-    for (size_t p = 0; p < page->aggregate->n_partitions; p++) {
+    for (size_t p = 0; p < sections->aggregate->n_partitions; p++) {
         const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, p);
         if (sum && sum->contexts)
             add_to_spread(&spread, &sum->sum, sums->real, p);
@@ -259,95 +261,97 @@ static int find_balances(struct pf_page *page, struct pf_error *error)
     double total = pf_number_double(&spread.total, sums->real);
     if (spread.n < 2 || !isfinite(total) || total <= 0)
         return 0;
-    add_balance(page, "threads", &spread)->most = pf_rows_at(partitions->items, spread.at)[1];
-    for (size_t c = 0; partitions->fields && c < partitions->n_fields && page->n_balances < BALANCES; c++)
-        if (partitions->field_columns[c].role == PF_GROUP && balance_groups(page, c, error))
+    add_balance(sections, "threads", &spread)->most = pf_rows_at(partitions->items, spread.at)[1];
+    for (size_t c = 0; partitions->fields && c < partitions->n_fields && sections->n_balances < BALANCES; c++)
+        if (partitions->field_columns[c].role == PF_GROUP && balance_groups(sections, c, error))
             return -1;
     return 0;
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int gather(struct pf_page *page, struct pf_error *error)
+static int gather(struct pf_sections *sections, struct pf_error *error)
 {
     struct pf_values values;
-    if (!pf_adds_up(&page->model->metrics[page->metric]))
+    if (!pf_adds_up(&sections->model->metrics[sections->metric]))
         return 0;
-    page->functions = pf_order_get(page->aggregate, page->metric, PF_BY_FUNCTION, error);
-    page->edges = page->functions ? pf_order_get(page->aggregate, page->metric, PF_BY_EDGE, error) : NULL;
-    if (!page->edges || pf_values_new(&values, page->aggregate, page->metric, false, error))
+    sections->functions = pf_order_get(sections->aggregate, sections->metric, PF_BY_FUNCTION, error);
+    sections->edges =
+        sections->functions ? pf_order_get(sections->aggregate, sections->metric, PF_BY_EDGE, error) : NULL;
+    if (!sections->edges || pf_values_new(&values, sections->aggregate, sections->metric, false, error))
         return -1;
     pf_values_fill(&values);
-    find_hot(page, &values);
-    find_hot_path(page, &values);
+    find_hot(sections, &values);
+    find_hot_path(sections, &values);
     pf_values_free(&values);
-    return find_balances(page, error);
+    return find_balances(sections, error);
 }
 
-struct pf_page *pf_page_new(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+struct pf_sections *pf_sections_new(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
-    struct pf_page *page = calloc(1, sizeof *page);
-    if (!page) {
+    struct pf_sections *sections = calloc(1, sizeof *sections);
+    if (!sections) {
         pf_fail_memory(error);
         return NULL;
     }
-    page->aggregate = aggregate;
-    page->model = aggregate->model;
-    page->metric = metric;
-    if (!gather(page, error))
-        return page;
-    pf_page_free(page);
+    sections->aggregate = aggregate;
+    sections->model = aggregate->model;
+    sections->metric = metric;
+    if (!gather(sections, error))
+        return sections;
+    pf_sections_free(sections);
     return NULL;
 }
 
-void pf_page_free(struct pf_page *page)
+void pf_sections_free(struct pf_sections *sections)
 {
-    if (!page)
+    if (!sections)
         return;
-    if (page->functions)
-        pf_order_release(page->aggregate, page->functions);
-    if (page->edges)
-        pf_order_release(page->aggregate, page->edges);
-    for (size_t i = 0; i < page->n_balances; i++)
-        pf_groups_free(&page->balances[i].groups);
-    free(page);
+    if (sections->functions)
+        pf_order_release(sections->aggregate, sections->functions);
+    if (sections->edges)
+        pf_order_release(sections->aggregate, sections->edges);
+    for (size_t i = 0; i < sections->n_balances; i++)
+        pf_groups_free(&sections->balances[i].groups);
+    free(sections);
 }
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-static const char *page_unit(const struct pf_page *page)
+static const char *section_unit(const struct pf_sections *sections)
 {
-    return page->model->metrics[page->metric].unit;
+    return sections->model->metrics[sections->metric].unit;
 }
 
 /* Appends a value of the metric, followed by the value in a readable unit. */
-static void add_page_value(const struct pf_page *page, const union pf_number *number, bool real,
-                           struct pf_buf *out)
+static void add_section_value(const struct pf_sections *sections, const union pf_number *number, bool real,
+                              struct pf_buf *out)
 {
     pf_add_number(out, number, real, 0);
-    pf_add_readable(out, pf_number_double(number, real), page_unit(page));
+    pf_add_readable(out, pf_number_double(number, real), section_unit(sections));
 }
 
-void pf_page_add_total(const struct pf_page *page, struct pf_buf *out)
+void pf_sections_add_total(const struct pf_sections *sections, struct pf_buf *out)
 {
-    const struct pf_metric_sums *sums = &page->aggregate->metrics[page->metric];
+    const struct pf_metric_sums *sums = &sections->aggregate->metrics[sections->metric];
     struct pf_buf missing = {0};
-    if (pf_add_sums_missing(&missing, page->model, page->metric)) {
+    if (pf_add_sums_missing(&missing, sections->model, sections->metric)) {
         pf_buf_char(out, '\n');
         pf_buf_add(out, missing.data, missing.size);
     } else {
         pf_buf_str(out, "- Total: ");
-        pf_add_with_unit(out, &page->model->metrics[page->metric], &sums->total, sums->real);
-        pf_add_readable(out, pf_number_double(&sums->total, sums->real), page_unit(page));
+        pf_add_with_unit(out, &sections->model->metrics[sections->metric], &sums->total, sums->real);
+        pf_add_readable(out, pf_number_double(&sums->total, sums->real), section_unit(sections));
         pf_buf_char(out, '\n');
     }
     out->failed |= missing.failed;
     pf_buf_free(&missing);
 }
 
-static void add_where(const struct pf_page *page, const struct hot *hot, size_t most, struct pf_buf *out)
+static void add_where(const struct pf_sections *sections, const struct hot *hot, size_t most,
+                      struct pf_buf *out)
 {
-    struct pf_cell file = pf_interned(page->model->contexts->strings, hot->function.file);
+    struct pf_cell file = pf_interned(sections->model->contexts->strings, hot->function.file);
     struct pf_buf where = {0};
     if (!file.size)
         return;
@@ -361,15 +365,15 @@ static void add_where(const struct pf_page *page, const struct hot *hot, size_t 
     pf_buf_free(&where);
 }
 
-static void add_page_functions(const struct pf_page *page, const struct pf_page_limits *limits,
-                               struct pf_buf *out)
+static void add_hottest_functions(const struct pf_sections *sections, const struct pf_section_limits *limits,
+                                  struct pf_buf *out)
 {
-    const struct pf_order *functions = page->functions;
+    const struct pf_order *functions = sections->functions;
     pf_buf_str(out, "\n## Hottest functions\n\n| exclusive | inclusive | value | function | where "
                     "|\n|---:|---:|---:|---|---|\n");
-    for (size_t i = 0; i < page->n_hot; i++) {
-        const struct pf_function *it = &page->hot[i].function;
-        struct pf_cell name = pf_interned(page->model->contexts->strings, it->name);
+    for (size_t i = 0; i < sections->n_hot; i++) {
+        const struct pf_function *it = &sections->hot[i].function;
+        struct pf_cell name = pf_interned(sections->model->contexts->strings, it->name);
         pf_buf_str(out, "| ");
         pf_add_percent(out, pf_number_double(&it->exclusive, functions->exclusive_real),
                        functions->totals.exclusive, 0);
@@ -380,39 +384,40 @@ static void add_page_functions(const struct pf_page *page, const struct pf_page_
             pf_add_percent(out, pf_number_double(&it->inclusive, functions->inclusive_real),
                            functions->totals.inclusive, 0);
         pf_buf_str(out, " | ");
-        add_page_value(page, &it->exclusive, functions->exclusive_real, out);
+        add_section_value(sections, &it->exclusive, functions->exclusive_real, out);
         pf_buf_str(out, " | ");
         pf_add_code_cell(out, &name, limits->name, true);
         pf_buf_str(out, " | ");
-        add_where(page, &page->hot[i], limits->where, out);
+        add_where(sections, &sections->hot[i], limits->where, out);
         pf_buf_str(out, "|\n");
     }
 }
 
-static void add_hot_step(const struct pf_page *page, const struct hot_step *step,
-                         const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_hot_step(const struct pf_sections *sections, const struct hot_step *step,
+                         const struct pf_section_limits *limits, struct pf_buf *out)
 {
-    const struct pf_tree *tree = page->model->contexts;
+    const struct pf_tree *tree = sections->model->contexts;
     struct pf_cell name = pf_interned(tree->strings, tree->name[step->context]);
     pf_buf_str(out, "- ");
-    pf_add_percent(out, pf_number_double(&step->inclusive, page->path_real),
-                   page->functions->totals.inclusive, 0);
+    pf_add_percent(out, pf_number_double(&step->inclusive, sections->path_real),
+                   sections->functions->totals.inclusive, 0);
     pf_buf_char(out, ' ');
     pf_add_code_cell(out, &name, limits->name, false);
     pf_buf_char(out, '\n');
 }
 
-static void add_hot_path(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_hot_path(const struct pf_sections *sections, const struct pf_section_limits *limits,
+                         struct pf_buf *out)
 {
-    size_t n = page->n_path, first = n < PATH_ENDS ? n : PATH_ENDS,
+    size_t n = sections->n_path, first = n < PATH_ENDS ? n : PATH_ENDS,
            last = n - first < PATH_ENDS ? n - first : PATH_ENDS;
     pf_buf_str(out, "\n## Hot path\n\n");
     for (size_t i = 0; i < first; i++)
-        add_hot_step(page, &page->first[i], limits, out);
+        add_hot_step(sections, &sections->first[i], limits, out);
     if (n > first + last)
         pf_buf_printf(out, "- ... (%zu more) ...\n", n - first - last);
     for (size_t i = n - last; i < n; i++)
-        add_hot_step(page, &page->last[i % PATH_ENDS], limits, out);
+        add_hot_step(sections, &sections->last[i % PATH_ENDS], limits, out);
 }
 
 static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
@@ -422,11 +427,11 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
 
 /* Appends the main callers of the functions with a name. Edges are sorted by inclusive value, so the first ones found
  * are the largest. */
-static void add_page_callers(const struct pf_page *page, const struct pf_cell *name,
-                             const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_callers_of(const struct pf_sections *sections, const struct pf_cell *name,
+                           const struct pf_section_limits *limits, struct pf_buf *out)
 {
-    const struct pf_order *edges = page->edges;
-    const struct pf_strings *strings = edges->strings ? edges->strings : page->model->contexts->strings;
+    const struct pf_order *edges = sections->edges;
+    const struct pf_strings *strings = edges->strings ? edges->strings : sections->model->contexts->strings;
     size_t shown = 0;
     pf_buf_str(out, "- ");
     pf_add_code_cell(out, name, limits->name, false);
@@ -440,53 +445,55 @@ static void add_page_callers(const struct pf_page *page, const struct pf_cell *n
         pf_add_code_cell(out, &caller, limits->name, false);
         pf_buf_char(out, ' ');
         pf_add_percent(out, pf_number_double(&it->inclusive, edges->inclusive_real),
-                       page->functions->totals.inclusive, 0);
+                       sections->functions->totals.inclusive, 0);
     }
     pf_buf_str(out, shown ? "\n" : "no callers\n");
 }
 
-static void add_all_callers(const struct pf_page *page, const struct pf_page_limits *limits,
+static void add_all_callers(const struct pf_sections *sections, const struct pf_section_limits *limits,
                             struct pf_buf *out)
 {
     struct pf_cell names[CALLED];
-    size_t n = page->n_hot < CALLED ? page->n_hot : CALLED;
+    size_t n = sections->n_hot < CALLED ? sections->n_hot : CALLED;
     pf_buf_str(out, "\n## Callers\n\n");
     for (size_t i = 0; i < n; i++) {
         bool again = false;
-        names[i] = pf_interned(page->model->contexts->strings, page->hot[i].function.name);
+        names[i] = pf_interned(sections->model->contexts->strings, sections->hot[i].function.name);
         for (size_t before = 0; before < i; before++)
             again |= is_same(&names[before], &names[i]);
         if (!again)
-            add_page_callers(page, &names[i], limits, out);
+            add_callers_of(sections, &names[i], limits, out);
     }
 }
 
-static void add_balances(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_balances(const struct pf_sections *sections, const struct pf_section_limits *limits,
+                         struct pf_buf *out)
 {
-    bool real = page->aggregate->metrics[page->metric].real;
+    bool real = sections->aggregate->metrics[sections->metric].real;
     pf_buf_str(out, "\n## Balance\n\n");
-    for (size_t i = 0; i < page->n_balances; i++) {
-        const struct balance *balance = &page->balances[i];
+    for (size_t i = 0; i < sections->n_balances; i++) {
+        const struct balance *balance = &sections->balances[i];
         union pf_number mean = {.d = {balance->mean, 0}};
         pf_buf_printf(out, "- %s: ", balance->what);
         pf_add_code_cell(out, &balance->most, limits->text, false);
         pf_buf_str(out, " has ");
-        add_page_value(page, &balance->value, real, out);
+        add_section_value(sections, &balance->value, real, out);
         pf_buf_printf(out, ", %.2f times the mean of %zu (",
                       pf_number_double(&balance->value, real) / balance->mean, balance->n);
-        add_page_value(page, &mean, true, out);
+        add_section_value(sections, &mean, true, out);
         pf_buf_str(out, ")\n");
     }
 }
 
-void pf_page_add_sections(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+void pf_sections_add(const struct pf_sections *sections, const struct pf_section_limits *limits,
+                     struct pf_buf *out)
 {
-    if (page->n_hot)
-        add_page_functions(page, limits, out);
-    if (page->n_path)
-        add_hot_path(page, limits, out);
-    if (page->n_hot)
-        add_all_callers(page, limits, out);
-    if (page->n_balances)
-        add_balances(page, limits, out);
+    if (sections->n_hot)
+        add_hottest_functions(sections, limits, out);
+    if (sections->n_path)
+        add_hot_path(sections, limits, out);
+    if (sections->n_hot)
+        add_all_callers(sections, limits, out);
+    if (sections->n_balances)
+        add_balances(sections, limits, out);
 }

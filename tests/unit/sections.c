@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/sums/page.h"
+#include "fs/sums/sections.h"
 #include "formats/kit/array.h"
 #include "tests/unit/fake_model.h"
 
 /* The sections of summary.md. */
 
-static const struct pf_page_limits limits = {96, 64, 160};
+static const struct pf_section_limits limits = {96, 64, 160};
 
-static char *sections(struct fake *fake, unsigned metric, const struct pf_page_limits *most)
+static char *sections_text(struct fake *fake, unsigned metric, const struct pf_section_limits *most)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    struct pf_page *page = pf_page_new(fake->aggregate, metric, &error);
-    must(page);
-    pf_page_add_total(page, &text);
-    pf_page_add_sections(page, most, &text);
-    pf_page_free(page);
+    struct pf_sections *sections = pf_sections_new(fake->aggregate, metric, &error);
+    must(sections);
+    pf_sections_add_total(sections, &text);
+    pf_sections_add(sections, most, &text);
+    pf_sections_free(sections);
     pf_buf_char(&text, '\0');
     must(!text.failed);
     return text.data;
@@ -23,7 +23,7 @@ static char *sections(struct fake *fake, unsigned metric, const struct pf_page_l
 
 static void shows_sections(struct fake *fake, unsigned metric, const char *want, const char *behaviour)
 {
-    char *text = sections(fake, metric, &limits);
+    char *text = sections_text(fake, metric, &limits);
     is(text, want, behaviour);
     free(text);
 }
@@ -88,8 +88,8 @@ static void long_paths_and_names(void)
         context = add(&fake, context, name, m, i == 19);
     }
     fake_finish(&fake);
-    const struct pf_page_limits narrow = {8, 8, 8};
-    char *text = sections(&fake, m, &narrow);
+    const struct pf_section_limits narrow = {8, 8, 8};
+    char *text = sections_text(&fake, m, &narrow);
     static const char step[] = "- 100% `abcde...`\n";
     char *path = strstr(text, "## Hot path\n\n"), *end = path ? strstr(path, "\n\n## Callers") : NULL;
     size_t size = sizeof step - 1;
