@@ -9,6 +9,7 @@
 #include "formats/runtime/numbered.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
+#include "fs/sums/order.h"
 #include "fs/text/csv.h"
 
 /* Appends the value of a "Key: value" line: escaped as in CSV, but never quoted. */
@@ -208,25 +209,25 @@ static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
 }
 
 /* Adds the unit of stacks.folded, the stacks it omits, and the number of values that export/profile.pb clamps. */
-static int add_folding(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
+static int add_folded_info(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
-    const struct pf_folding folding = pf_folding(model, m);
+    const struct pf_folded_unit unit = pf_folded_unit_of(model, m);
     uint64_t left_out = 0;
-    if (*folding.part || *folding.unit) {
+    if (*unit.prefix || *unit.name) {
         pf_buf_str(out, "Folded: ");
-        pf_buf_str(out, folding.part);
-        if (*folding.part && *folding.unit)
+        pf_buf_str(out, unit.prefix);
+        if (*unit.prefix && *unit.name)
             pf_buf_char(out, ' ');
-        add_value(out, pf_string(folding.unit));
+        add_value(out, pf_string(unit.name));
         pf_buf_char(out, '\n');
     }
-    if (folding.loses && pf_folded_left_out(pf_profile_aggregate_now(profile, (int)m), m, &left_out, error))
+    if (unit.may_drop && pf_folded_left_out(pf_profile_aggregate_now(profile, (int)m), m, &left_out, error))
         return -1;
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
     uint64_t saturated =
-        folding.saturates ? pf_pprof_saturated(model, pf_profile_aggregate_now(profile, (int)m), m) : 0;
+        unit.may_saturate ? pf_pprof_saturated(model, pf_profile_aggregate_now(profile, (int)m), m) : 0;
     if (saturated)
         add_line(out, "Saturated", pf_uint(saturated));
     return 0;
@@ -252,7 +253,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node
     add_line(&out, "Expression", pf_string(metric->expression));
     if (primary_of(model) == (int)m)
         add_line(&out, "Primary", pf_string("yes"));
-    if (add_folding(profile, m, &out, error)) {
+    if (add_folded_info(profile, m, &out, error)) {
         pf_buf_free(&out);
         return NULL;
     }

@@ -10,6 +10,7 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 #include "fs/sums/export.h"
+#include "fs/sums/folded.h"
 #include "fs/text/table.h"
 
 /* The tree inside a profile: the views (generated files and folders), the entries of a folder, the folder of a node. */
@@ -404,8 +405,8 @@ bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
     if (node.kind == PF_METRIC_INFO) {
         if (node.item >= model->n_metrics)
             return false;
-        struct pf_folding folding = pf_folding(model, node.item);
-        return folding.loses || folding.saturates;
+        struct pf_folded_unit unit = pf_folded_unit_of(model, node.item);
+        return unit.may_drop || unit.may_saturate;
     }
     const struct view *view = view_of(node.kind);
     return view && view->when == ADDED_UP;

@@ -113,24 +113,6 @@ enum pf_metric_view {
     PF_METRIC_VIEWS
 };
 
-/*
- * The unit of a metric's folded stacks. Their values are integers: times in ns, other integers unchanged, other numbers in
- * millionths of the metric's unit. The unit depends only on the metric, not on its values, so that two runs are comparable.
- */
-struct pf_folding {
-    int64_t factor;   /* values are multiplied by this */
-    const char *part; /* "" or "1e-6": prefix of the unit */
-    const char *unit;
-    bool loses;     /* rounding to 0 may drop positive values */
-    bool saturates; /* values may exceed 64 bits */
-};
-struct pf_folding pf_folding(const struct pf_model *model, unsigned metric);
-
-/* Sets *left_out to the number of contexts that are missing from the folded stacks because their positive values round to 0.
- * Returns 0, or -1 with *error filled. */
-int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
-                       struct pf_error *error);
-
 /* Opens a walk over one view. The result borrows model and aggregate, and its close function frees it. Returns NULL
  * with *error filled on failure. Any number of walks may run in parallel. */
 struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,

@@ -235,8 +235,8 @@ struct pf_metric_walk {
     unsigned metric;
     struct pf_order *order;       /* NULL if the view needs none */
     struct pf_stack *stack;       /* owned; for stacks.folded only, like the next two members */
-    struct pf_folding folding;
-    uint64_t stands_at; /* the position after the line whose stack is current; 0: no stack yet */
+    struct pf_folded_unit folded_unit;
+    uint64_t stack_position; /* the position after the line whose stack is current; 0: no stack yet */
     uint64_t end;
 };
 

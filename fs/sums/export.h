@@ -12,7 +12,7 @@ bool pf_pprof_has_samples(const struct pf_model *model);
  * partitions, and one sample type per metric that adds up over contexts and partitions. Inclusive metrics are omitted,
  * since pprof derives their values.
  *
- * Values are integers in the units of folded stacks (see pf_folding); a value beyond 64 bits is clamped. The primary
+ * Values are integers in the units of folded stacks (see folded.h); a value beyond 64 bits is clamped. The primary
  * metric, if exported, is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
  */
 struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,

@@ -74,7 +74,7 @@ struct pprof_walk {
     size_t n_places;
     uint32_t *outer;   /* see pf_find_outer */
     unsigned *metrics; /* the exported metrics */
-    struct pf_folding *folding;
+    struct pf_folded_unit *units;
     unsigned n;
     int64_t *values;           /* of the current context */
     struct pf_buf part, whole; /* messages under construction */
@@ -106,12 +106,12 @@ static void add_pprof_head(struct pprof_walk *walk, struct pf_buf *out)
 }
 
 /* Converts a value to an integer; sets *saturated if the value exceeds 64 bits and was clamped. */
-static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real,
+static int64_t folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real,
                       bool *saturated)
 {
     pf_int128 whole;
-    if (real || __builtin_mul_overflow(number->i, folding->factor, &whole)) {
-        double value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
+    if (real || __builtin_mul_overflow(number->i, unit->factor, &whole)) {
+        double value = floor(pf_number_double(number, real) * (double)unit->factor + 0.5);
         whole = isnan(value)      ? 0
                 : value >= 0x1p63 ? (pf_int128)INT64_MAX + 1
                 : value < -0x1p63 ? (pf_int128)INT64_MIN - 1
@@ -123,14 +123,14 @@ static int64_t folded(const struct pf_folding *folding, const union pf_number *n
 
 /* The value of a metric in a context, converted by `folded`; 0 if over_contexts excludes the context. */
 static int64_t context_value(const struct pf_model *model, const struct pf_aggregate *aggregate,
-                             unsigned metric, const struct pf_folding *folding, uint32_t context,
+                             unsigned metric, const struct pf_folded_unit *unit, uint32_t context,
                              bool *saturated)
 {
     union pf_number number;
     bool counts = pf_counts(model->metrics[metric].over_contexts, model->contexts->flags[context]) &&
                   pf_context_number(aggregate, metric, context, &number);
     *saturated = false;
-    return counts ? folded(folding, &number, aggregate->metrics[metric].real, saturated) : 0;
+    return counts ? folded(unit, &number, aggregate->metrics[metric].real, saturated) : 0;
 }
 
 /* Fills values[]. Returns false if all of them are 0. */
@@ -138,7 +138,7 @@ static bool has_values(struct pprof_walk *walk, uint32_t context)
 {
     bool any = false, saturated;
     for (unsigned k = 0; k < walk->n; k++) {
-        walk->values[k] = context_value(walk->model, walk->aggregate, walk->metrics[k], &walk->folding[k],
+        walk->values[k] = context_value(walk->model, walk->aggregate, walk->metrics[k], &walk->units[k],
                                         context, &saturated);
         any |= walk->values[k] != 0;
     }
@@ -188,11 +188,11 @@ static void add_place(struct pprof_walk *walk, uint32_t number, struct pf_buf *o
 /* Adds the unit of a sample type; for times, a unit that pprof knows. */
 static void add_unit(struct pprof_walk *walk, unsigned k, struct pf_buf *out)
 {
-    const struct pf_folding *folding = &walk->folding[k];
-    pf_buf_str(&walk->part, folding->part);
-    if (*folding->part && *folding->unit)
+    const struct pf_folded_unit *unit = &walk->units[k];
+    pf_buf_str(&walk->part, unit->prefix);
+    if (*unit->prefix && *unit->name)
         pf_buf_char(&walk->part, ' ');
-    pf_buf_str(&walk->part, !strcmp(folding->unit, "ns") ? "nanoseconds" : folding->unit);
+    pf_buf_str(&walk->part, !strcmp(unit->name, "ns") ? "nanoseconds" : unit->name);
     if (!walk->part.size)
         pf_buf_str(&walk->part, "count");
     struct pf_cell text = pf_text(walk->part.data, walk->part.size);
@@ -262,7 +262,7 @@ static void close_pprof_walk(struct pf_lines *lines)
     free(walk->places);
     free(walk->outer);
     free(walk->metrics);
-    free(walk->folding);
+    free(walk->units);
     free(walk->values);
     free(walk);
 }
@@ -296,12 +296,12 @@ bool pf_pprof_has_samples(const struct pf_model *model)
 uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
                             unsigned metric)
 {
-    struct pf_folding folding = pf_folding(model, metric);
+    struct pf_folded_unit unit = pf_folded_unit_of(model, metric);
     uint64_t n = 0;
     bool saturated;
     for (uint32_t i = 0; i < aggregate->n_contexts && is_exported(&model->metrics[metric]);
          i++, n += saturated)
-        context_value(model, aggregate, metric, &folding, i, &saturated);
+        context_value(model, aggregate, metric, &unit, i, &saturated);
     return n;
 }
 
@@ -347,13 +347,13 @@ static int choose_pprof_metrics(struct pprof_walk *walk, struct pf_error *error)
     const struct pf_model *model = walk->model;
     size_t n = model->n_metrics + 1;
     walk->metrics = calloc(n, sizeof *walk->metrics);
-    walk->folding = calloc(n, sizeof *walk->folding);
+    walk->units = calloc(n, sizeof *walk->units);
     walk->values = calloc(n, sizeof *walk->values);
-    if (!walk->metrics || !walk->folding || !walk->values)
+    if (!walk->metrics || !walk->units || !walk->values)
         return pf_fail_memory(error);
     for (unsigned m = 0; m < model->n_metrics; m++)
         if (is_exported(&model->metrics[m])) {
-            walk->folding[walk->n] = pf_folding(model, m);
+            walk->units[walk->n] = pf_folded_unit_of(model, m);
             walk->metrics[walk->n++] = m;
         }
     return 0;

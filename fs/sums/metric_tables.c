@@ -233,7 +233,7 @@ static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf
             return pf_fail_memory(error);
         walk->stack->add_name = pf_folded_frame;
     }
-    walk->folding = pf_folding(walk->model, walk->metric);
+    walk->folded_unit = pf_folded_unit_of(walk->model, walk->metric);
     static const enum pf_order_kind kinds[] = {
         [FUNCTIONS] = PF_BY_FUNCTION, [HOTTEST] = PF_BY_FUNCTION, [CALLERS] = PF_BY_CALLER,
         [MODULES] = PF_BY_MODULE,     [FILES] = PF_BY_FILE,       [LINES] = PF_BY_LINE,

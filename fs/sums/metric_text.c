@@ -79,43 +79,6 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
-/* Returns the offset of the blank before a number at the end of the name; the name's size if the name does not end in a
- * blank and a number. */
-static size_t blank_before_number(const struct pf_cell *name)
-{
-    size_t at = name->size;
-    while (at && ((name->text[at - 1] >= '0' && name->text[at - 1] <= '9') || name->text[at - 1] == '.'))
-        at--;
-    return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
-}
-
-/* Appends a frame of a folded stack without semicolons, and without blanks that a reader would strip or would take for
- * the separator of a value (flamegraph.pl reads two numbers at the end of a line as a difference). */
-void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
-{
-    size_t from = 0, blank = blank_before_number(name);
-    for (size_t i = 0; i < name->size; i++) {
-        bool edge = i == 0 || i + 1 == name->size || i == blank;
-        if (name->text[i] != ';' && !(name->text[i] == ' ' && edge))
-            continue;
-        pf_escape(out, name->text + from, i - from);
-        pf_buf_str(out, name->text[i] == ';' ? ":" : "\\x20");
-        from = i + 1;
-    }
-    pf_escape(out, name->text + from, name->size - from);
-}
-
-int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
-                       struct pf_error *error)
-{
-    struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_STACK, error);
-    if (!order)
-        return -1;
-    *left_out = order->left_out;
-    pf_order_release(aggregate, order);
-    return 0;
-}
-
 /* Advances the walk and returns the line at its old position, with its stack set. */
 static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
@@ -125,11 +88,11 @@ static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
     const struct pf_folded_line *line = &walk->order->folded[at];
     /* Lines are in preorder: a caller's line comes before this one, and all lines between them are in the caller's
      * subtree. */
-    if (walk->stands_at == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
+    if (walk->stack_position == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
         pf_stack_add(stack, tree, line->context, line->name, line->depth);
     else
         pf_stack_set(stack, tree, walk->order->outer, line->context);
-    walk->stands_at = at + 1;
+    walk->stack_position = at + 1;
     return line;
 }
 
@@ -150,7 +113,7 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
         at = pf_print_uint(at, line->value);
     out->size = (size_t)(at - out->data);
     if (!line->value)
-        pf_add_folded(&walk->folding, &order->exclusive[line->context], order->exclusive_real, out);
+        pf_add_folded(&walk->folded_unit, &order->exclusive[line->context], order->exclusive_real, out);
     pf_buf_char(out, '\n');
     return true;
 }
@@ -164,7 +127,7 @@ int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *e
     const struct pf_folded_line *line = next_folded(walk);
     struct pf_buf large = {0};
     if (!line->value)
-        pf_add_folded(&walk->folding, &order->exclusive[line->context], order->exclusive_real, &large);
+        pf_add_folded(&walk->folded_unit, &order->exclusive[line->context], order->exclusive_real, &large);
     *size += walk->stack->text.size + 2 + (line->value ? pf_uint_size(line->value) : large.size);
     bool failed = walk->stack->text.failed || large.failed;
     pf_buf_free(&large);

@@ -4,28 +4,14 @@
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
-/* Makes, caches and evicts orders. Functions and calls are order in metric_functions.c, places in places.c. */
+/* Makes, caches and evicts orders. The orders of functions and calls are made in metric_functions.c, those of
+ * places in places.c. */
 
 /* ---- by stack ----------------------------------------------------------------------------------- */
 
-int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error)
-{
-    uint32_t deepest = 0;
-    *outer = NULL;
-    for (uint32_t i = 0; i < tree->count; i++)
-        deepest = tree->depth[i] > deepest ? tree->depth[i] : deepest;
-    if (deepest < 2 * PF_STACK_HALF)
-        return 0;
-    if (!(*outer = malloc((size_t)tree->count * sizeof **outer)))
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; i < tree->count; i++)
-        (*outer)[i] = tree->depth[i] < PF_STACK_HALF ? i : (*outer)[tree->parent[i]];
-    return 0;
-}
-
 /* Orders the contexts that have a folded line in preorder: callers first, callees by index. next[] first holds the
  * number of lines in each subtree, then the position of the next line in it. */
-static int sort_by_stack(const struct pf_values *values, const struct pf_folding *folding,
+static int sort_by_stack(const struct pf_values *values, const struct pf_folded_unit *unit,
                          struct pf_order *order, struct pf_error *error)
 {
     const struct pf_tree *tree = values->tree;
@@ -52,7 +38,7 @@ static int sort_by_stack(const struct pf_values *values, const struct pf_folding
             .context = i,
             .name = tree->name[i],
             .depth = follows ? tree->depth[i] : PF_NO_DEPTH,
-            .value = pf_folded_value(folding, &values->exclusive[i], values->exclusive_real)};
+            .value = pf_folded_value(unit, &values->exclusive[i], values->exclusive_real)};
     }
     return 0;
 }
@@ -60,13 +46,13 @@ static int sort_by_stack(const struct pf_values *values, const struct pf_folding
 /* Takes ownership of the values. */
 static int fill_stack_order(struct pf_values *values, struct pf_order *order, struct pf_error *error)
 {
-    struct pf_folding folding = pf_folding(values->aggregate->model, values->metric);
+    struct pf_folded_unit unit = pf_folded_unit_of(values->aggregate->model, values->metric);
     bool real = values->exclusive_real;
     for (uint32_t i = 0; i < values->n; i++) {
-        values->present[i] = pf_is_folded(&folding, &values->exclusive[i], real);
+        values->present[i] = pf_is_folded(&unit, &values->exclusive[i], real);
         order->left_out += !values->present[i] && pf_number_double(&values->exclusive[i], real) > 0;
     }
-    if (pf_find_outer(values->tree, &order->outer, error) || sort_by_stack(values, &folding, order, error))
+    if (pf_find_outer(values->tree, &order->outer, error) || sort_by_stack(values, &unit, order, error))
         return -1;
     order->exclusive = values->exclusive;
     values->exclusive = NULL;
@@ -243,6 +229,17 @@ void pf_order_release(struct pf_aggregate *aggregate, struct pf_order *order)
     }
     trim_orders(aggregate);
     pf_lock_drop(&aggregate->lock);
+}
+
+int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
+                       struct pf_error *error)
+{
+    struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_STACK, error);
+    if (!order)
+        return -1;
+    *left_out = order->left_out;
+    pf_order_release(aggregate, order);
+    return 0;
 }
 
 void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_order *need, void *owner)

@@ -2,9 +2,7 @@
 #ifndef PF_SUMS_ORDER_H
 #define PF_SUMS_ORDER_H
 
-#include "fs/sums/aggregate.h"
-#include "fs/sums/number.h"
-#include "fs/text/buf.h"
+#include "fs/sums/folded.h"
 
 /*
  * Orders: the functions, contexts or places of a metric with their values, in the order of a view. Used by the views below
@@ -143,13 +141,6 @@ enum {
 void pf_function_cells(const struct pf_model *model, const struct pf_order *order, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS]);
 
-/* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
-enum { PF_STACK_HALF = 512 };
-
-/* Allocates *outer for the caller: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is
- * deep enough to be cut. Returns 0, or -1 with *error filled. */
-int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
-
 /* Returns a reference to the order of a metric. A missing one is made: in a job if pf_aggregate_share was called, otherwise
  * by this thread. The caller releases it with pf_order_release and must hold no lock. NULL with *error filled. */
 struct pf_order *pf_order_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
@@ -168,40 +159,12 @@ typedef int pf_need_order(void *owner, struct pf_aggregate *aggregate, unsigned 
  * use the aggregate. */
 void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_order *need, void *owner);
 
+/* Sets *left_out to the number of contexts that are missing from the folded stacks because their positive values round to 0.
+ * Returns 0, or -1 with *error filled. */
+int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
+                       struct pf_error *error);
+
 /* Frees all orders; no walk may hold a reference. */
 void pf_orders_free(struct pf_aggregate *aggregate);
-
-/* True if a value appears in the folded stacks: it rounds to at least 1. */
-bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
-/* The folded value, or 0 if it exceeds 32 bits. */
-uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real);
-/* Appends the folded value in decimal digits: readers of folded stacks accept only integers. */
-void pf_add_folded(const struct pf_folding *folding, const union pf_number *number, bool real,
-                   struct pf_buf *out);
-
-/* ---- folded stacks ------------------------------------------------------------------------------ */
-
-/* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the last one. */
-struct pf_stack {
-    void (*add_name)(
-        struct pf_buf *out,
-        const struct pf_cell *name); /* appends a frame's name; [unnamed] is added for an empty one */
-    struct pf_buf text;
-    uint32_t n;                         /* number of items in frames[]; 0: no stack yet. A cut stack has only its outer half there */
-    uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
-    size_t ends[2 * PF_STACK_HALF];     /* offset in the text where each frame's name ends */
-};
-
-/* Sets the text to the stack of a context whose caller, at depth - 1, is a frame of the current stack. */
-void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, uint32_t name,
-                  uint32_t depth);
-
-/* Sets the text to the stack of a context. All calls for one struct pf_stack must use the same tree and `outer` (see
- * pf_find_outer). */
-void pf_stack_set(struct pf_stack *stack, const struct pf_tree *tree, const uint32_t *outer,
-                  uint32_t context);
-
-/* Appends a frame's name as stacks.folded prints it. */
-void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name);
 
 #endif

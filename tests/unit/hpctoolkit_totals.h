@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "fs/sums/aggregate.h"
+#include "fs/sums/order.h"
 #include "tests/unit/hpctoolkit_db.h"
 
 static inline bool close_to(double a, double b)
@@ -42,7 +42,7 @@ static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *
                                    double *slack)
 {
     struct pf_error error;
-    double factor = (double)pf_folding(model, metric).factor;
+    double factor = (double)pf_folded_unit_of(model, metric).factor;
     uint64_t left_out = 0;
     *slack = pf_folded_left_out(aggregate, metric, &left_out, &error) ? 0 : (double)left_out / 2 / factor;
     struct pf_lines *lines = pf_metric_lines(model, aggregate, metric, PF_METRIC_FOLDED, &error);

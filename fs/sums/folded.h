@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_FOLDED_H
+#define PF_FOLDED_H
+
+#include "fs/sums/aggregate.h"
+#include "fs/sums/number.h"
+#include "fs/text/buf.h"
+
+/* Folded stacks, one per line: a call path, as names joined by semicolons, and an integer value. */
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+/*
+ * The unit of a metric's folded stacks. Their values are integers: times in ns, other integers unchanged, other numbers in
+ * millionths of the metric's unit. The unit depends only on the metric, not on its values, so that two runs are comparable.
+ */
+struct pf_folded_unit {
+    int64_t factor;     /* values are multiplied by this */
+    const char *prefix; /* "" or "1e-6": of the unit */
+    const char *name;   /* "" for a metric without a unit */
+    bool may_drop;      /* rounding to 0 may drop positive values */
+    bool may_saturate;  /* values may exceed 64 bits */
+};
+struct pf_folded_unit pf_folded_unit_of(const struct pf_model *model, unsigned metric);
+
+/* True if a value appears in the folded stacks: it rounds to at least 1. */
+bool pf_is_folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real);
+/* The folded value, or 0 if it exceeds 32 bits. */
+uint32_t pf_folded_value(const struct pf_folded_unit *unit, const union pf_number *number, bool real);
+/* Appends the folded value in decimal digits: readers of folded stacks accept only integers. */
+void pf_add_folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real,
+                   struct pf_buf *out);
+
+/* ---- call paths --------------------------------------------------------------------------------- */
+
+/* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
+enum { PF_STACK_HALF = 512 };
+
+/* Allocates *outer for the caller: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is
+ * deep enough to be cut. Returns 0, or -1 with *error filled. */
+int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
+
+/* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the last one. */
+struct pf_stack {
+    void (*add_name)(
+        struct pf_buf *out,
+        const struct pf_cell *name); /* appends a frame's name; [unnamed] is added for an empty one */
+    struct pf_buf text;
+    uint32_t n; /* number of items in frames[]; 0: no stack yet. A cut stack has only its outer half there */
+    uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
+    size_t ends[2 * PF_STACK_HALF];     /* offset in the text where each frame's name ends */
+};
+
+/* Sets the text to the stack of a context whose caller, at depth - 1, is a frame of the current stack. */
+void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, uint32_t name,
+                  uint32_t depth);
+
+/* Sets the text to the stack of a context. All calls for one struct pf_stack must use the same tree and `outer` (see
+ * pf_find_outer). */
+void pf_stack_set(struct pf_stack *stack, const struct pf_tree *tree, const uint32_t *outer,
+                  uint32_t context);
+
+/* Appends a frame's name as stacks.folded prints it. */
+void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name);
+
+#endif
