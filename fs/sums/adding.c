@@ -42,9 +42,9 @@ static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums 
                           struct pf_error *error)
 {
     size_t n = aggregate->n_partitions;
-    for (size_t i = pf_plane_next(&metric->partitions, 0, n); i < n;
-         i = pf_plane_next(&metric->partitions, i + 1, n)) {
-        struct pf_partition_sum *sum = pf_plane_find(&metric->partitions, sizeof *sum, i);
+    for (size_t i = pf_sparse_next(&metric->partitions, 0, n); i < n;
+         i = pf_sparse_next(&metric->partitions, i + 1, n)) {
+        struct pf_partition_sum *sum = pf_sparse_find(&metric->partitions, sizeof *sum, i);
         if (!sum)
             return pf_arena_lost(error);
         sum->sum = pf_number_real(sum->sum);
@@ -164,10 +164,10 @@ static inline int add_place_value(struct value_place *place, uint32_t p, const s
                                   struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
-    struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, p);
+    struct pf_partition_sum *partition = pf_sparse_find(&sums->partitions, sizeof *partition, p);
     if (!partition)
-        partition = pf_plane_at(&place->aggregate->arena, &sums->partitions, place->aggregate->n_partitions,
-                                sizeof *partition, p, error);
+        partition = pf_sparse_at(&place->aggregate->arena, &sums->partitions, place->aggregate->n_partitions,
+                                 sizeof *partition, p, error);
     if (!partition)
         return -1;
     sums->magnitude += fabs(value->d);
@@ -259,7 +259,7 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct value_c
         struct value_row *row = &rows[*n];
         if (!read_value_row(aggregate, columns, cells, row))
             continue;
-        pf_context_expect(&aggregate->metrics[row->metric].contexts, row->context);
+        pf_context_prefetch(&aggregate->metrics[row->metric].contexts, row->context);
         ++*n;
     }
     return more;
@@ -273,14 +273,14 @@ static inline int add_first(struct pf_aggregate *aggregate, const struct value_r
     const struct pf_model *model = aggregate->model;
     const struct pf_metric *about = &model->metrics[row->metric];
     struct pf_metric_sums *sums = &aggregate->metrics[row->metric];
-    struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, row->partition);
+    struct pf_partition_sum *partition = pf_sparse_find(&sums->partitions, sizeof *partition, row->partition);
     const struct value *value = &row->value;
     bool real = sums->real;
     double magnitude = sums->magnitude + fabs(value->d);
     if (!partition || value->real != real || (!real && magnitude > PF_INTEGERS_MAX) ||
         about->over_partitions == PF_AT)
         return 0;
-    union pf_bound bound = {.i = value->i};
+    union pf_extreme bound = {.i = value->i};
     if (real)
         bound.d = value->d;
     int kept = pf_context_begin(&aggregate->arena, &sums->contexts, row->context, real, &bound, error);
@@ -324,7 +324,7 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_co
             return -1;
         more = read_batch(aggregate, columns, cursor, cells, rows, &n, error);
         for (size_t r = 0; r < n; r++)
-            pf_context_expect_sum(&aggregate->metrics[rows[r].metric].contexts, rows[r].context);
+            pf_context_prefetch_record(&aggregate->metrics[rows[r].metric].contexts, rows[r].context);
         for (size_t r = 0; r < n && more >= 0; r++)
             if (add_context_row(aggregate, &rows[r], error))
                 return -1;
@@ -342,7 +342,7 @@ static uint32_t add_reals(struct value_place *place, const struct pf_value_row *
     uint32_t n = sums->real && !place->is_at ? (uint32_t)place->aggregate->n_partitions : p;
     for (; p < n; p++) {
         struct value value = {.real = true, .d = row->values[p].d};
-        struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, p);
+        struct pf_partition_sum *partition = pf_sparse_find(&sums->partitions, sizeof *partition, p);
         if (row->values[p].type == PF_ABSENT)
             continue;
         if (row->values[p].type != PF_DOUBLE || !partition)

@@ -24,9 +24,9 @@ void pf_count_holders(struct pf_aggregate *aggregate)
     for (size_t m = 0; m < aggregate->model->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
         size_t n = aggregate->n_partitions;
-        for (size_t i = pf_plane_next(&sums->partitions, 0, n); i < n;
-             i = pf_plane_next(&sums->partitions, i + 1, n)) {
-            const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, i);
+        for (size_t i = pf_sparse_next(&sums->partitions, 0, n); i < n;
+             i = pf_sparse_next(&sums->partitions, i + 1, n)) {
+            const struct pf_partition_sum *sum = pf_sparse_find(&sums->partitions, sizeof *sum, i);
             sums->holders += sum && sum->contexts > 0;
         }
     }
@@ -196,7 +196,7 @@ bool pf_aggregate_is_large(const struct pf_model *model)
     uint64_t contexts = model->contexts ? model->contexts->count : 0;
     uint64_t sums = contexts * model->n_metrics, partitions = pf_rows_count(model->partitions.items);
     return pf_aggregate_skips(model) && model->n_metrics > 1 &&
-           (sums > model->options->cache / SHARE / PF_CONTEXT_LEAST || sums > VALUES / (partitions + 1));
+           (sums > model->options->cache / SHARE / PF_CONTEXT_SLOT_SIZE || sums > VALUES / (partitions + 1));
 }
 
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error)

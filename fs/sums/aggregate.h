@@ -42,7 +42,7 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 
 /* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if the budget was
  * exceeded when an order was made or released; the caller should then free the aggregates of idle profiles. */
-bool pf_sums_are_pressed(void);
+bool pf_budget_was_exceeded(void);
 
 /* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */
 bool pf_aggregate_skips(const struct pf_model *model);

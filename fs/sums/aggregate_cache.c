@@ -69,7 +69,7 @@ static bool unpack_contexts(struct pf_arena *arena, struct pf_context_sums *cont
 
 static const struct pf_partition_sum *find_partition_sum(const struct pf_metric_sums *sums, size_t partition)
 {
-    const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, partition);
+    const struct pf_partition_sum *sum = pf_sparse_find(&sums->partitions, sizeof *sum, partition);
     return sum && sum->contexts ? sum : NULL;
 }
 
@@ -96,8 +96,8 @@ static bool unpack_partitions(struct pf_aggregate *aggregate, struct pf_metric_s
         uint64_t p = pf_unpack_u64(in);
         const void *bytes = pf_unpack_bytes(in, sizeof *sum);
         if (!bytes || p >= aggregate->n_partitions ||
-            !(sum = pf_plane_at(&aggregate->arena, &sums->partitions, aggregate->n_partitions, sizeof *sum, p,
-                                &error)))
+            !(sum = pf_sparse_at(&aggregate->arena, &sums->partitions, aggregate->n_partitions, sizeof *sum,
+                                 p, &error)))
             return false;
         memcpy(sum, bytes, sizeof *sum);
     }

@@ -25,43 +25,40 @@ struct pf_arena {
     atomic_bool lost; /* part of the file could not be read and was replaced by zeros */
 };
 
-/* A sparse array over contexts or partitions: only the stretches in use are allocated, since a database with a thousand
+/* A sparse array over contexts or partitions: only the chunks in use are allocated, since a database with a thousand
  * metrics has values of most metrics in few contexts only. */
-enum { PF_STRETCH = 256 }; /* items */
-struct pf_plane {
-    char **stretches; /* each NULL or of PF_STRETCH items; the last one may be shorter */
+enum { PF_SPARSE_CHUNK = 256 }; /* items */
+struct pf_sparse_array {
+    char **chunks; /* each NULL or of PF_SPARSE_CHUNK items; the last one may be shorter */
 };
 
-/* Returns item i of a plane of `count` items, allocating its zeroed stretch on first use. NULL with *error filled. */
-void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, size_t item, size_t i,
-                  struct pf_error *error);
+/* Returns item i of a sparse array of `count` items, allocating its zeroed chunk on first use. NULL with *error filled. */
+void *pf_sparse_at(struct pf_arena *arena, struct pf_sparse_array *sparse, size_t count, size_t item,
+                   size_t i, struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
 
 /* Account for heap bytes outside arenas: add bytes, subtract bytes, test if the total of the process exceeds the limit
- * (if so, sets the flag that pf_sums_are_pressed returns). */
-void pf_sums_count(uint64_t bytes);
-void pf_sums_uncount(uint64_t bytes);
-bool pf_sums_exceed(uint64_t limit);
+ * (if so, sets the flag that pf_budget_was_exceeded returns). */
+void pf_budget_add(uint64_t bytes);
+void pf_budget_subtract(uint64_t bytes);
+bool pf_budget_exceeded(uint64_t limit);
 /* Fills *error for an arena that has lost data. Always returns -1. */
 int pf_arena_lost(struct pf_error *error);
 
-/* Allocates zeroed bytes, aligned for 128-bit integers. NULL with *error filled. */
-void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error);
-
-/* Item i, or NULL if its stretch has not been allocated. */
-static inline void *pf_plane_find(const struct pf_plane *plane, size_t item, size_t i)
+/* Item i, or NULL if its chunk has not been allocated. */
+static inline void *pf_sparse_find(const struct pf_sparse_array *sparse, size_t item, size_t i)
 {
-    char *stretch = plane->stretches ? plane->stretches[i / PF_STRETCH] : NULL;
-    return stretch ? stretch + i % PF_STRETCH * item : NULL;
+    char *chunk = sparse->chunks ? sparse->chunks[i / PF_SPARSE_CHUNK] : NULL;
+    return chunk ? chunk + i % PF_SPARSE_CHUNK * item : NULL;
 }
 
-/* The first index >= i whose stretch has been allocated; `count` if there is none. */
-static inline size_t pf_plane_next(const struct pf_plane *plane, size_t i, size_t count)
+/* The first index >= i whose chunk has been allocated; `count` if there is none. */
+static inline size_t pf_sparse_next(const struct pf_sparse_array *sparse, size_t i, size_t count)
 {
-    if (!plane->stretches)
+    if (!sparse->chunks)
         return count;
-    while (i < count && !plane->stretches[i / PF_STRETCH])
-        i = (i / PF_STRETCH + 1) * PF_STRETCH;
+    while (i < count && !sparse->chunks[i / PF_SPARSE_CHUNK])
+        i = (i / PF_SPARSE_CHUNK + 1) * PF_SPARSE_CHUNK;
     return i < count ? i : count;
 }
 
@@ -69,7 +66,7 @@ static inline size_t pf_plane_next(const struct pf_plane *plane, size_t i, size_
 #define PF_INTEGERS_MAX 0x1.fp126
 
 /* A smallest or largest value. */
-union pf_bound {
+union pf_extreme {
     pf_int128 i;
     double d;
 };
@@ -77,16 +74,16 @@ union pf_bound {
 /* One metric in one context, over partitions. */
 struct pf_context_sum {
     union pf_number sum;
-    union pf_bound low, high;
+    union pf_extreme low, high;
     double deviation; /* sum of squared differences from the mean */
     uint64_t count;   /* at least 1 */
 };
 
 /* The sums of one metric by context. Most contexts have a value in only one partition: such a context takes
- * PF_CONTEXT_LEAST bytes; other contexts have a pointer to a record. */
-enum { PF_CONTEXT_LEAST = 9 };
+ * PF_CONTEXT_SLOT_SIZE bytes; other contexts have a pointer to a record. */
+enum { PF_CONTEXT_SLOT_SIZE = 9 };
 struct pf_context_sums {
-    struct pf_plane plane;
+    struct pf_sparse_array sparse;
     size_t n; /* contexts */
 };
 
@@ -101,18 +98,18 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
  * pf_context_load). */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
-/* Prefetch the sum of a context, for callers that access contexts in random order: pf_context_expect its slot; the second
+/* Prefetch the sum of a context, for callers that access contexts in random order: pf_context_prefetch its slot; the second
  * function, called once the slot is in the processor's cache, its record. */
-void pf_context_expect(const struct pf_context_sums *sums, size_t context);
-void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context);
+void pf_context_prefetch(const struct pf_context_sums *sums, size_t context);
+void pf_context_prefetch_record(const struct pf_context_sums *sums, size_t context);
 
 /* True if the context has a value. */
 bool pf_context_has(const struct pf_context_sums *sums, size_t context);
 
 /* Stores the first value of a context. Returns 1 if stored; 0 if the context has a sum already, or if the value takes
- * more than PF_CONTEXT_LEAST bytes; -1 with *error filled. */
+ * more than PF_CONTEXT_SLOT_SIZE bytes; -1 with *error filled. */
 int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
-                     const union pf_bound *value, struct pf_error *error);
+                     const union pf_extreme *value, struct pf_error *error);
 
 /* Stores the sum of a context. Returns 0, or -1 with *error filled. */
 int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
@@ -136,7 +133,7 @@ struct pf_metric_sums {
     size_t holders; /* partitions that have any value */
     bool exceeds_total; /* some share exceeds 100 % */
     struct pf_context_sums contexts;
-    struct pf_plane partitions; /* struct pf_partition_sum */
+    struct pf_sparse_array partitions; /* struct pf_partition_sum */
     struct pf_context_sums at;  /* PF_AT metrics: the values in the selected partition */
 };
 

@@ -26,29 +26,29 @@ struct pf_segment {
 enum { SHARE_OF_ONE = 64 };
 
 static _Atomic uint64_t held; /* by all arenas and orders of the process */
-static atomic_bool pressed;
+static atomic_bool was_exceeded;
 
-void pf_sums_count(uint64_t bytes)
+void pf_budget_add(uint64_t bytes)
 {
     held += bytes;
 }
 
-void pf_sums_uncount(uint64_t bytes)
+void pf_budget_subtract(uint64_t bytes)
 {
     held -= bytes;
 }
 
-bool pf_sums_exceed(uint64_t limit)
+bool pf_budget_exceeded(uint64_t limit)
 {
     bool exceed = held > limit;
     if (exceed)
-        pressed = true;
+        was_exceeded = true;
     return exceed;
 }
 
-bool pf_sums_are_pressed(void)
+bool pf_budget_was_exceeded(void)
 {
-    return atomic_exchange(&pressed, false);
+    return atomic_exchange(&was_exceeded, false);
 }
 
 /* Accounts for a segment on the heap if the budget has room. */
@@ -61,7 +61,7 @@ static bool take_heap(struct pf_arena *arena, size_t size)
     }
     held -= size;
     if (arena->held + size <= limit) /* it would fit if this were the only aggregate */
-        pressed = true;
+        was_exceeded = true;
     return false;
 }
 
@@ -127,8 +127,8 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     return 0;
 }
 
-/* Sizes are rounded up to 16 so that 128-bit integers stay aligned. */
-void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
+/* Allocates zeroed bytes. Sizes are rounded up to 16 so that 128-bit integers stay aligned. NULL with *error filled. */
+static void *arena_alloc(struct pf_arena *arena, size_t size, struct pf_error *error)
 {
     size = (size + 15) & ~(size_t)15;
     if (arena->left < size && add_segment(arena, size, error))
@@ -161,28 +161,28 @@ void pf_arena_free(struct pf_arena *arena)
         close(arena->file);
 }
 
-void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, size_t item, size_t i,
-                  struct pf_error *error)
+void *pf_sparse_at(struct pf_arena *arena, struct pf_sparse_array *sparse, size_t count, size_t item,
+                   size_t i, struct pf_error *error)
 {
-    if (!plane->stretches) {
-        size_t stretches = (count + PF_STRETCH - 1) / PF_STRETCH;
-        plane->stretches = pf_arena_take(arena, stretches * sizeof *plane->stretches, error);
-        if (!plane->stretches)
+    if (!sparse->chunks) {
+        size_t chunks = (count + PF_SPARSE_CHUNK - 1) / PF_SPARSE_CHUNK;
+        sparse->chunks = arena_alloc(arena, chunks * sizeof *sparse->chunks, error);
+        if (!sparse->chunks)
             return NULL;
     }
-    char **stretch = &plane->stretches[i / PF_STRETCH];
-    if (!*stretch) {
-        size_t rest = count - i / PF_STRETCH * PF_STRETCH;
-        *stretch = pf_arena_take(arena, (rest < PF_STRETCH ? rest : PF_STRETCH) * item, error);
-        if (!*stretch)
+    char **chunk = &sparse->chunks[i / PF_SPARSE_CHUNK];
+    if (!*chunk) {
+        size_t rest = count - i / PF_SPARSE_CHUNK * PF_SPARSE_CHUNK;
+        *chunk = arena_alloc(arena, (rest < PF_SPARSE_CHUNK ? rest : PF_SPARSE_CHUNK) * item, error);
+        if (!*chunk)
             return NULL;
     }
-    return *stretch + i % PF_STRETCH * item;
+    return *chunk + i % PF_SPARSE_CHUNK * item;
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-/* A stretch of contexts is an array of slots followed by one `kind` byte per slot. The kind is: no value; one value,
+/* A chunk of contexts is an array of slots followed by one `kind` byte per slot. The kind is: no value; one value,
  * which is in the slot; or a record, to which the slot points. A context's kind only ever advances in this order. */
 enum slot_kind { NONE, ONE, RECORD };
 
@@ -195,36 +195,36 @@ union sums_slot {
     struct pf_context_sum *record;
 };
 
-_Static_assert(PF_CONTEXT_LEAST == sizeof(union sums_slot) + 1, "a slot and its kind");
+_Static_assert(PF_CONTEXT_SLOT_SIZE == sizeof(union sums_slot) + 1, "a slot and its kind");
 
-/* The number of contexts in the stretch. */
-static size_t stretch_length(const struct pf_context_sums *sums, size_t context)
+/* The number of contexts in the chunk. */
+static size_t chunk_length(const struct pf_context_sums *sums, size_t context)
 {
-    size_t left = sums->n - context / PF_STRETCH * PF_STRETCH;
-    return left < PF_STRETCH ? left : PF_STRETCH;
+    size_t left = sums->n - context / PF_SPARSE_CHUNK * PF_SPARSE_CHUNK;
+    return left < PF_SPARSE_CHUNK ? left : PF_SPARSE_CHUNK;
 }
 
 static union sums_slot *slots_of(const struct pf_context_sums *sums, size_t context)
 {
-    char **stretches = sums->plane.stretches;
-    return stretches ? (union sums_slot *)(void *)stretches[context / PF_STRETCH] : NULL;
+    char **chunks = sums->sparse.chunks;
+    return chunks ? (union sums_slot *)(void *)chunks[context / PF_SPARSE_CHUNK] : NULL;
 }
 
 static unsigned char *kinds_of(const struct pf_context_sums *sums, union sums_slot *slots, size_t context)
 {
-    return (unsigned char *)(slots + stretch_length(sums, context));
+    return (unsigned char *)(slots + chunk_length(sums, context));
 }
 
-void pf_context_expect(const struct pf_context_sums *sums, size_t context)
+void pf_context_prefetch(const struct pf_context_sums *sums, size_t context)
 {
     union sums_slot *slots = slots_of(sums, context);
     if (!slots)
         return;
-    __builtin_prefetch(&slots[context % PF_STRETCH], 1);
-    __builtin_prefetch(&kinds_of(sums, slots, context)[context % PF_STRETCH], 1);
+    __builtin_prefetch(&slots[context % PF_SPARSE_CHUNK], 1);
+    __builtin_prefetch(&kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK], 1);
 }
 
-void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context)
+void pf_context_prefetch_record(const struct pf_context_sums *sums, size_t context)
 {
     const char *sum = (const char *)pf_context_record(sums, context);
     if (!sum)
@@ -236,18 +236,18 @@ void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context)
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context)
 {
     union sums_slot *slots = slots_of(sums, context);
-    bool there = slots && kinds_of(sums, slots, context)[context % PF_STRETCH] == RECORD;
-    return there ? slots[context % PF_STRETCH].record : NULL;
+    bool there = slots && kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK] == RECORD;
+    return there ? slots[context % PF_SPARSE_CHUNK].record : NULL;
 }
 
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum)
 {
     union sums_slot *slots = slots_of(sums, context);
-    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
+    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK] : NONE;
     if (kind == NONE)
         return false;
-    const union sums_slot *slot = &slots[context % PF_STRETCH];
+    const union sums_slot *slot = &slots[context % PF_SPARSE_CHUNK];
     if (kind == RECORD) {
         const struct pf_context_sum *record = slot->record;
         *sum = record ? *record : (struct pf_context_sum){.count = 0};
@@ -265,10 +265,10 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
 bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total)
 {
     union sums_slot *slots = slots_of(sums, context);
-    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
+    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK] : NONE;
     if (kind == NONE)
         return false;
-    const union sums_slot *slot = &slots[context % PF_STRETCH];
+    const union sums_slot *slot = &slots[context % PF_SPARSE_CHUNK];
     const struct pf_context_sum *record = kind == RECORD ? slot->record : NULL;
     if (kind == RECORD)
         *total = record ? record->sum : (union pf_number){0};
@@ -282,26 +282,26 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
 bool pf_context_has(const struct pf_context_sums *sums, size_t context)
 {
     union sums_slot *slots = slots_of(sums, context);
-    return slots && kinds_of(sums, slots, context)[context % PF_STRETCH] != NONE;
+    return slots && kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK] != NONE;
 }
 
 int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
-                     const union pf_bound *value, struct pf_error *error)
+                     const union pf_extreme *value, struct pf_error *error)
 {
     union sums_slot *slots = slots_of(sums, context);
-    if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
+    if (!slots && !pf_sparse_at(arena, &sums->sparse, sums->n, PF_CONTEXT_SLOT_SIZE, context, error))
         return -1;
     slots = slots_of(sums, context);
     if (!slots)
         return pf_arena_lost(error);
-    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
+    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK];
     if (*kind != NONE || (!real && value->i != (int64_t)value->i))
         return 0;
     *kind = ONE;
     if (real)
-        slots[context % PF_STRETCH].d = value->d;
+        slots[context % PF_SPARSE_CHUNK].d = value->d;
     else
-        slots[context % PF_STRETCH].i = (int64_t)value->i;
+        slots[context % PF_SPARSE_CHUNK].i = (int64_t)value->i;
     return 1;
 }
 
@@ -309,16 +309,16 @@ int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_
                      const struct pf_context_sum *sum, struct pf_error *error)
 {
     union sums_slot *slots = slots_of(sums, context);
-    if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
+    if (!slots && !pf_sparse_at(arena, &sums->sparse, sums->n, PF_CONTEXT_SLOT_SIZE, context, error))
         return -1;
     slots = slots_of(sums, context);
     if (!slots)
         return pf_arena_lost(error);
-    union sums_slot *slot = &slots[context % PF_STRETCH];
-    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
+    union sums_slot *slot = &slots[context % PF_SPARSE_CHUNK];
+    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_SPARSE_CHUNK];
     bool one = sum->count == 1 && (real || sum->low.i == (int64_t)sum->low.i);
     if (*kind != RECORD && !one) {
-        struct pf_context_sum *record = pf_arena_take(arena, sizeof *record, error);
+        struct pf_context_sum *record = arena_alloc(arena, sizeof *record, error);
         if (!record)
             return -1;
         slot->record = record;
@@ -343,11 +343,11 @@ size_t pf_context_next(const struct pf_context_sums *sums, size_t i)
 {
     while (i < sums->n) {
         union sums_slot *slots = slots_of(sums, i);
-        size_t end = i / PF_STRETCH * PF_STRETCH + stretch_length(sums, i);
+        size_t end = i / PF_SPARSE_CHUNK * PF_SPARSE_CHUNK + chunk_length(sums, i);
         for (; slots && i < end; i++)
-            if (kinds_of(sums, slots, i)[i % PF_STRETCH] != NONE)
+            if (kinds_of(sums, slots, i)[i % PF_SPARSE_CHUNK] != NONE)
                 return i;
-        i = sums->plane.stretches ? end : sums->n;
+        i = sums->sparse.chunks ? end : sums->n;
     }
     return sums->n;
 }

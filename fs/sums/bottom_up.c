@@ -45,7 +45,7 @@ struct bottom_up_walk {
     uint32_t *
         number_of; /* by string, last item: no name. While callers are counted: number of the caller with this name; 0: none */
     uint32_t empty; /* the empty string, which counts as no name */
-    struct pf_least least;
+    struct pf_lower_bound lower_bound;
     struct bottom_up_row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
     size_t n_rows;
 };
@@ -155,7 +155,7 @@ static uint32_t keep_largest(const struct bottom_up_walk *walk, struct callers *
     const struct pf_values *values = &walk->values;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (pf_is_below(&callers[i].sum, values->exclusive_real, &walk->least))
+        if (pf_is_below(&callers[i].sum, values->exclusive_real, &walk->lower_bound))
             pf_number_add(left, &callers[i].sum, values->exclusive_real);
         else
             callers[kept++] = callers[i];
@@ -229,7 +229,7 @@ static int collect_bottom_up_rows(struct bottom_up_walk *walk, struct pf_error *
     walk->rows = calloc(ROWS_MAX + 1, sizeof *walk->rows);
     if (!walk->number_of || !walk->rows)
         return pf_fail_memory(error);
-    walk->least = pf_least_part(&sums->total, sums->real, values->exclusive_real, PARTS);
+    walk->lower_bound = pf_lower_bound_of(&sums->total, sums->real, values->exclusive_real, PARTS);
     return begin_paths(walk, error) || add_caller_rows(walk, walk->paths, walk->n_paths, 0, error) ? -1 : 0;
 }
 

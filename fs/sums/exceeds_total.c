@@ -125,7 +125,7 @@ static int check_metric_shares(struct pf_aggregate *aggregate, unsigned metric, 
 {
     const struct pf_model *model = aggregate->model;
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.plane.stretches)
+    if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.sparse.chunks)
         return 0;
     struct pf_partners partners = pf_partners_of(model, metric);
     if (!pf_extra_of(model)->edges && partners.exclusive == last->partners.exclusive &&

@@ -38,7 +38,7 @@ static int add_group_partition(struct pf_groups *groups, const struct pf_aggrega
 {
     const struct pf_metric *about = &aggregate->model->metrics[metric];
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, partition);
+    const struct pf_partition_sum *sum = pf_sparse_find(&sums->partitions, sizeof *sum, partition);
     uint32_t number = intern_value(groups->values, value, error);
     if (number == PF_NO_STRING ||
         pf_array_reach(&groups->all, &groups->room, number, sizeof *groups->all, error))

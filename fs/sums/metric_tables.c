@@ -69,7 +69,7 @@ static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     const struct pf_partition_sum *sum =
-        pf_plane_find(&walk->aggregate->metrics[walk->metric].partitions, sizeof *sum, at - 1);
+        pf_sparse_find(&walk->aggregate->metrics[walk->metric].partitions, sizeof *sum, at - 1);
     struct pf_cell cells[] = {pf_rows_at(partitions->items, at - 1)[1], partition_sum(walk, sum),
                               pf_uint(sum ? sum->contexts : 0)};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');

@@ -65,7 +65,7 @@ static int fill_stack_order(struct pf_values *values, struct pf_order *order, st
 
 static void free_order(struct pf_order *order)
 {
-    pf_sums_uncount(order->counted);
+    pf_budget_subtract(order->counted);
     free(order->exclusive);
     free(order->folded);
     free(order->outer);
@@ -117,7 +117,7 @@ static struct pf_order *new_order(struct pf_aggregate *aggregate, unsigned metri
     pf_values_free(&values);
     if (!result) {
         order->counted = order->bytes;
-        pf_sums_count(order->counted);
+        pf_budget_add(order->counted);
         return order;
     }
     free_order(order);
@@ -137,7 +137,7 @@ static void unlist_order(struct pf_aggregate *aggregate, struct pf_order *order)
 static void trim_orders(struct pf_aggregate *aggregate)
 {
     pf_assert_held(&aggregate->lock);
-    while (pf_sums_exceed(aggregate->arena.limit)) {
+    while (pf_budget_exceeded(aggregate->arena.limit)) {
         struct pf_order *oldest = NULL;
         for (struct pf_order *at = aggregate->orders; at; at = at->next)
             if (!at->users && at != aggregate->orders)

@@ -70,7 +70,7 @@ struct pf_order {
     unsigned metric;
     unsigned users;          /* reference count of walks and jobs; guarded by the aggregate's lock */
     bool made;               /* false: empty; set once, guarded by the aggregate's lock */
-    uint64_t bytes, counted; /* current size; size that was passed to pf_sums_count */
+    uint64_t bytes, counted; /* current size; size that was passed to pf_budget_add */
     struct pf_order *next;
 
     bool exclusive_real, inclusive_real;

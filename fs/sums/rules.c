@@ -25,7 +25,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
         return pf_context_total(&sums->contexts, context, sums->real, number);
     if (over == PF_OVER_NO_PARTITIONS || !pf_context_get(aggregate, metric, context, &sum))
         return false;
-    const union pf_bound *bound = over == PF_MIN ? &sum.low : &sum.high;
+    const union pf_extreme *bound = over == PF_MIN ? &sum.low : &sum.high;
     if (over == PF_AT) {
         bool there = pf_context_load(&sums->at, context, sums->real, &sum);
         *number = there ? sum.sum : (union pf_number){0};

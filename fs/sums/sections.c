@@ -254,7 +254,7 @@ static int find_balances(struct pf_sections *sections, struct pf_error *error)
         sections->model->metrics[sections->metric].over_partitions != PF_SUM)
         return 0;
     for (size_t p = 0; p < sections->aggregate->n_partitions; p++) {
-        const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, p);
+        const struct pf_partition_sum *sum = pf_sparse_find(&sums->partitions, sizeof *sum, p);
         if (sum && sum->contexts)
             add_to_spread(&spread, &sum->sum, sums->real, p);
     }

@@ -31,7 +31,7 @@ struct tree_level {
 
 struct tree_walk {
     struct pf_values values;
-    struct pf_least least; /* contexts below this value are left out */
+    struct pf_lower_bound lower_bound; /* contexts below this value are left out */
     bool prunes;           /* false: no context is left out */
     uint32_t *pending;     /* stack of the siblings that get a line, in order */
     size_t n_pending, pending_room;
@@ -45,13 +45,13 @@ struct tree_walk {
 
 /* Sets the least inclusive value that gets a line. Nothing is left out if the total is not positive and finite, or if
  * inclusive values are negative: a descendant's value may then exceed its ancestor's. */
-static void find_least(struct tree_walk *walk)
+static void find_lower_bound(struct tree_walk *walk)
 {
     const struct pf_values *values = &walk->values;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
     double whole = pf_number_double(&sums->total, sums->real);
     walk->prunes = whole > 0 && isfinite(whole);
-    walk->least = pf_least_part(&sums->total, sums->real, values->inclusive_real, PARTS);
+    walk->lower_bound = pf_lower_bound_of(&sums->total, sums->real, values->inclusive_real, PARTS);
     for (uint32_t i = 0; i < values->n && walk->prunes; i++) {
         double held = pf_number_double(&values->inclusive[i], values->inclusive_real);
         walk->prunes = !(held < 0) || isinf(held);
@@ -62,7 +62,7 @@ static bool has_line(const struct tree_walk *walk, uint32_t context)
 {
     const struct pf_values *values = &walk->values;
     return !walk->prunes || (values->lacking && values->lacking[context]) ||
-           !pf_is_below(&values->inclusive[context], values->inclusive_real, &walk->least);
+           !pf_is_below(&values->inclusive[context], values->inclusive_real, &walk->lower_bound);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ int pf_tree_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf 
     if (pf_values_new(&walk.values, aggregate, metric, false, error))
         return -1;
     pf_values_fill(&walk.values);
-    find_least(&walk);
+    find_lower_bound(&walk);
     walk.rows = calloc(ROWS_MAX + 1, sizeof *walk.rows);
     int result = -1;
     if (!walk.rows)

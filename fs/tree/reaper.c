@@ -258,7 +258,7 @@ static void pick_profiles(struct pf_fs *fs, size_t heap)
 {
     /* Profiles in the queue still use memory: check again when they are closed. */
     size_t excess = fs->reaper.jobs ? 0 : heap_excess(fs, heap);
-    if (pf_sums_are_pressed() && excess < RELIEVED)
+    if (pf_budget_was_exceeded() && excess < RELIEVED)
         excess = RELIEVED;
     if (fs->open_profiles > OPEN_MAX && excess < fs->open_profiles - OPEN_LOW)
         excess = fs->open_profiles - OPEN_LOW;
@@ -385,7 +385,7 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
 bool pf_reaper_wants(const struct pf_fs *fs)
 {
     return fs->open_profiles > OPEN_MAX || fs->idle.with_files > fs->files_max ||
-           pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_sums_are_pressed();
+           pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_budget_was_exceeded();
 }
 
 /*

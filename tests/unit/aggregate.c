@@ -353,15 +353,16 @@ static void make_large(struct fake *fake)
 static void the_cache_bounds_all_together(void)
 {
     struct fake first, second, small;
-    pf_sums_are_pressed();
+    pf_budget_was_exceeded();
     make_large(&first);
-    ok(first.aggregate->arena.file < 0 && !pf_sums_are_pressed(),
+    ok(first.aggregate->arena.file < 0 && !pf_budget_was_exceeded(),
        "an aggregate that fits the cache is in memory");
     make_large(&second);
     ok(second.aggregate->arena.file >= 0 &&
            first.aggregate->arena.held + second.aggregate->arena.held <= 1 << 20,
        "a second aggregate that does not fit is in a file");
-    ok(pf_sums_are_pressed() && !pf_sums_are_pressed(), "this is reported once, so that others can be freed");
+    ok(pf_budget_was_exceeded() && !pf_budget_was_exceeded(),
+       "this is reported once, so that others can be freed");
     fake_init(&small, 1);
     small.options.cache = 1 << 20;
     fake_value(&small, 0, fake_context(&small, PF_NO_CONTEXT, "f", 0),
