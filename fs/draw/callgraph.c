@@ -84,7 +84,7 @@ static void add_node_name(struct pf_buf *out, const struct pf_cell *name)
 /* Returns the share in percent that determines whether a function becomes a node. */
 static double node_share(const struct pf_order *names, const struct pf_function *function)
 {
-    return function->lacking
+    return function->unknown
                ? percent_of(&function->exclusive, names->exclusive_real, names->totals.exclusive)
                : percent_of(&function->inclusive, names->inclusive_real, names->totals.inclusive);
 }
@@ -159,7 +159,7 @@ static void add_node(const struct graph *graph, size_t i, struct pf_buf *out)
     pf_buf_printf(out, "  n%zu [label=\"", i + 1);
     add_node_name(out, &name);
     pf_buf_str(out, "\\n");
-    if (it->lacking)
+    if (it->unknown)
         pf_buf_char(out, '-');
     else
         pf_add_percent(out, pf_number_double(&it->inclusive, names->inclusive_real), names->totals.inclusive,
@@ -167,7 +167,7 @@ static void add_node(const struct graph *graph, size_t i, struct pf_buf *out)
     pf_buf_str(out, " inclusive\\n");
     pf_add_percent(out, pf_number_double(&it->exclusive, names->exclusive_real), names->totals.exclusive, 0);
     pf_buf_str(out, " exclusive\"");
-    add_pen(out, it->lacking ? 0 : node_share(names, it));
+    add_pen(out, it->unknown ? 0 : node_share(names, it));
     add_colour(out, percent_of(&it->exclusive, names->exclusive_real, names->totals.exclusive));
     pf_buf_str(out, "];\n");
 }
@@ -180,7 +180,7 @@ static void add_graph_head(const struct pf_model *model, struct pf_aggregate *ag
     if (!pf_add_sums_missing(&title, model, metric) && graph->names) {
         pf_add_name(&title, &name);
         pf_buf_str(&title, ": ");
-        pf_add_total_line(&title, aggregate, metric, graph->names->totals.of);
+        pf_add_total_line(&title, aggregate, metric, graph->names->totals.metric);
     }
     pf_buf_str(out, "digraph callgraph {\n  graph [label=\"");
     add_quoted(out, title.data, title.failed ? 0 : title.size - 1); /* without the newline */

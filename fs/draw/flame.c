@@ -38,12 +38,12 @@ struct flame {
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, unsigned total_of)
+static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, unsigned total_metric)
 {
     pf_int128 wide;
     union pf_number total;
     bool real;
-    const struct pf_cell cell = pf_aggregate_total(aggregate, total_of, &wide);
+    const struct pf_cell cell = pf_aggregate_total(aggregate, total_metric, &wide);
     pf_number_of_cell(&cell, &total, &real);
     pf_add_number(&flame->sum, &total, real, 0);
     pf_add_readable(&flame->sum, pf_number_double(&total, real), flame->metric->unit);
@@ -69,7 +69,7 @@ static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate,
         double *above = tree->parent[i] == PF_NO_CONTEXT ? &flame->total : &flame->held[tree->parent[i]];
         *above += flame->held[i];
     }
-    add_sum(flame, aggregate, order->totals.of);
+    add_sum(flame, aggregate, order->totals.metric);
     pf_order_release(aggregate, order);
     return 0;
 }

@@ -161,7 +161,7 @@ static int add_series_functions(struct pf_run_series *series, unsigned run, stru
                      ? -1
                      : add_series_value(series, run, name, it->exclusive, order->exclusive_real, inclusive,
                                         pf_series_factor(about), error);
-        if (!result && !it->lacking)
+        if (!result && !it->unknown)
             result = add_series_value(series, run, name, it->inclusive, order->inclusive_real, !inclusive,
                                       pf_series_factor(about), error);
     }

@@ -14,12 +14,12 @@ static void add_metric_total(struct pf_aggregate *aggregate, unsigned metric)
     const struct pf_context_sums *contexts = &sums->contexts;
     union pf_number number;
     for (size_t i = pf_context_next(contexts, 0); i < contexts->n; i = pf_context_next(contexts, i + 1))
-        if (pf_counts(model->metrics[metric].over_contexts, model->contexts->flags[i]) &&
+        if (pf_includes_context(model->metrics[metric].over_contexts, model->contexts->flags[i]) &&
             pf_context_number(aggregate, metric, (uint32_t)i, &number))
             pf_number_add(&sums->total, &number, sums->real);
 }
 
-void pf_count_holders(struct pf_aggregate *aggregate)
+void pf_count_with_values(struct pf_aggregate *aggregate)
 {
     for (size_t m = 0; m < aggregate->model->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
@@ -27,14 +27,14 @@ void pf_count_holders(struct pf_aggregate *aggregate)
         for (size_t i = pf_sparse_next(&sums->partitions, 0, n); i < n;
              i = pf_sparse_next(&sums->partitions, i + 1, n)) {
             const struct pf_partition_sum *sum = pf_sparse_find(&sums->partitions, sizeof *sum, i);
-            sums->holders += sum && sum->contexts > 0;
+            sums->with_values += sum && sum->contexts > 0;
         }
     }
 }
 
 static void add_totals(struct pf_aggregate *aggregate)
 {
-    pf_count_holders(aggregate);
+    pf_count_with_values(aggregate);
     for (unsigned i = 0; i < aggregate->model->n_metrics; i++)
         add_metric_total(aggregate, i);
 }
@@ -95,7 +95,7 @@ static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsig
         return pf_absent();
     double total = pf_number_double(&sum->sum, sums->real);
     double largest = sums->real ? sum->high.d : pf_int_double(sum->high.i);
-    double imbalance = largest * (double)sums->holders / total;
+    double imbalance = largest * (double)sums->with_values / total;
     return total == 0 || !isfinite(imbalance) ? pf_absent() : pf_double(imbalance);
 }
 

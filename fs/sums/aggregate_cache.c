@@ -155,7 +155,7 @@ struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const voi
                 pf_unpack_u64(&in) == aggregate->n_partitions && pf_unpack_u64(&in) == model->n_metrics;
     for (size_t m = 0; fits && m < model->n_metrics; m++)
         fits = unpack_metric(aggregate, &aggregate->metrics[m], &in);
-    pf_count_holders(aggregate);
+    pf_count_with_values(aggregate);
     if (fits)
         return aggregate;
     pf_aggregate_free(aggregate);

@@ -130,7 +130,7 @@ struct pf_metric_sums {
         magnitude; /* sum of the absolute values; integer sums cannot overflow while it is at most PF_INTEGERS_MAX */
     union pf_number total;
     bool negative;  /* some value is negative; unknown after unpacking */
-    size_t holders; /* partitions that have any value */
+    size_t with_values; /* partitions that have any value */
     bool exceeds_total; /* some share exceeds 100 % */
     struct pf_context_sums contexts;
     struct pf_sparse_array partitions; /* struct pf_partition_sum */
@@ -163,18 +163,18 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
 struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_error *error);
 
 /* Adds the values of all metrics (metric < 0), or of one metric and its partner. Returns 0, or -1 with *error filled.
- * (adding.c) */
+ * (aggregate_pass.c) */
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_error *error);
 
 /* Sets `exceeds_total` of each metric. Returns 0, or -1 with *error filled. */
 int pf_find_exceeding(struct pf_aggregate *aggregate, struct pf_error *error);
 
-/* Sets `holders` of each metric, from its partition sums. */
-void pf_count_holders(struct pf_aggregate *aggregate);
+/* Sets `with_values` of each metric, from its partition sums. */
+void pf_count_with_values(struct pf_aggregate *aggregate);
 
 /* True if over_contexts includes contexts with these flags (enum pf_context_flags). */
-bool pf_counts(enum pf_over_contexts over, unsigned flags);
+bool pf_includes_context(enum pf_over_contexts over, unsigned flags);
 
 /* ---- exclusive and inclusive values ------------------------------------------------------------- */
 
@@ -194,14 +194,11 @@ struct pf_values {
     uint32_t n;
     bool exclusive_real, inclusive_real;
     union pf_number *exclusive, *inclusive; /* 0 if there is no value */
-    bool *lacking;                          /* the inclusive value is unknown; NULL: all values are known */
+    bool *unknown;                          /* the inclusive value is unknown; NULL: all values are known */
     bool *present;                          /* some context in the subtree has a value */
     struct pf_totals totals;
     uint32_t *scratch; /* one item per context, for the functions that compute values */
 };
-
-/* True if a context is isolated: it has no callees and no caller, and is neither a frame nor a root. */
-bool pf_stands_alone(const struct pf_tree *tree, uint32_t context);
 
 /* Allocates the arrays, and fills partners and, unless exclusive_only, present[]. Returns 0, or -1 with *error filled and
  * nothing to free. */

@@ -39,7 +39,7 @@ struct bottom_up_row {
 
 struct bottom_up_walk {
     struct pf_values values; /* exclusive[]: of a frame, including loops and lines of its function */
-    uint32_t *owner;         /* by context: the frame of its function */
+    uint32_t *head;          /* by context: the frame of its function */
     struct path *paths;
     uint32_t n_paths;
     uint32_t *
@@ -63,13 +63,13 @@ static int begin_paths(struct bottom_up_walk *walk, struct pf_error *error)
     struct pf_values *values = &walk->values;
     const struct pf_tree *tree = values->tree;
     bool *contributes = values->present; /* scratch: present[] is not filled for exclusive values only */
-    pf_find_owners(tree, walk->owner);
+    pf_find_heads(tree, walk->head);
     for (uint32_t i = values->n; i-- > 0;) {
-        uint32_t owner = walk->owner[i];
+        uint32_t head = walk->head[i];
         if (!is_zero_number(&values->exclusive[i], values->exclusive_real))
-            contributes[owner] = true;
-        if (owner != i)
-            pf_number_add(&values->exclusive[owner], &values->exclusive[i], values->exclusive_real);
+            contributes[head] = true;
+        if (head != i)
+            pf_number_add(&values->exclusive[head], &values->exclusive[i], values->exclusive_real);
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < values->n; i++)
@@ -90,7 +90,7 @@ static uint32_t go_to_callers(const struct bottom_up_walk *walk, struct path *pa
     for (uint32_t i = 0; i < n; i++) {
         uint32_t parent = tree->parent[paths[i].at];
         if (parent != PF_NO_CONTEXT)
-            paths[left++] = (struct path){paths[i].from, walk->owner[parent]};
+            paths[left++] = (struct path){paths[i].from, walk->head[parent]};
     }
     return left;
 }
@@ -220,10 +220,10 @@ static int add_caller_rows(struct bottom_up_walk *walk, struct path *paths, uint
 static int collect_bottom_up_rows(struct bottom_up_walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
-    const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
+    const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.metric];
     if (!(values->totals.exclusive > 0 && isfinite(values->totals.exclusive)))
         return 0;
-    walk->owner = values->scratch;
+    walk->head = values->scratch;
     walk->empty = pf_string_of(values->tree->strings, "", 0);
     walk->number_of = calloc((size_t)pf_strings_count(values->tree->strings) + 1, sizeof *walk->number_of);
     walk->rows = calloc(ROWS_MAX + 1, sizeof *walk->rows);
@@ -259,7 +259,7 @@ static void add_bottom_up_text(const struct bottom_up_walk *walk, struct pf_buf 
     size_t n = cut ? ROWS_MAX - 1 : walk->n_rows, width = 10;
     for (size_t i = 0; i < n; i++)
         width = pf_wider(width, &walk->rows[i].sum, values->exclusive_real);
-    pf_add_total_line(out, values->aggregate, values->metric, values->totals.of);
+    pf_add_total_line(out, values->aggregate, values->metric, values->totals.metric);
     pf_add_right(out, "exclusive", 9, width);
     pf_buf_str(out, "    excl%  function\n");
     for (size_t i = 0; i < n; i++)

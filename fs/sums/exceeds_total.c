@@ -72,7 +72,7 @@ static bool function_exceeds(const struct pf_order *order)
         const struct pf_function *it = &order->functions[i];
         if (is_above(&it->exclusive, order->exclusive_real, order->totals.exclusive) ||
             is_above(&it->running, order->exclusive_real, order->totals.exclusive) ||
-            (!it->lacking && is_above(&it->inclusive, order->inclusive_real, order->totals.inclusive)))
+            (!it->unknown && is_above(&it->inclusive, order->inclusive_real, order->totals.inclusive)))
             return true;
     }
     return false;

@@ -58,10 +58,10 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
 
 /* The parts of the file, in order. A position holds the stage in its upper half and the index of the next record in its
  * lower half. */
-enum pprof_stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
+enum pprof_stage { HEAD, SAMPLES, LOCATIONS, STRINGS, OVER };
 
 /* The key of a pprof location: frames with the same key share one location. */
-struct pprof_place {
+struct pprof_location {
     uint32_t name, file, line;
 };
 
@@ -69,9 +69,9 @@ struct pprof_walk {
     struct pf_lines lines;
     const struct pf_model *model;
     const struct pf_aggregate *aggregate;
-    uint32_t *place_of; /* by context */
-    struct pprof_place *places;
-    size_t n_places;
+    uint32_t *location_of; /* by context */
+    struct pprof_location *locations;
+    size_t n_locations;
     uint32_t *outer;   /* see pf_find_outer */
     unsigned *metrics; /* the exported metrics */
     struct pf_folded_unit *units;
@@ -127,8 +127,9 @@ static int64_t context_value(const struct pf_model *model, const struct pf_aggre
                              bool *saturated)
 {
     union pf_number number;
-    bool counts = pf_counts(model->metrics[metric].over_contexts, model->contexts->flags[context]) &&
-                  pf_context_number(aggregate, metric, context, &number);
+    bool counts =
+        pf_includes_context(model->metrics[metric].over_contexts, model->contexts->flags[context]) &&
+        pf_context_number(aggregate, metric, context, &number);
     *saturated = false;
     return counts ? folded(unit, &number, aggregate->metrics[metric].real, saturated) : 0;
 }
@@ -153,7 +154,7 @@ static void add_stack(struct pprof_walk *walk, uint32_t context)
     for (uint32_t n = 0; context != PF_NO_CONTEXT; n++) {
         if (n == PF_STACK_HALF && outer != PF_NO_CONTEXT)
             context = outer;
-        put_varint(&walk->part, (uint64_t)walk->place_of[context] + 1);
+        put_varint(&walk->part, (uint64_t)walk->location_of[context] + 1);
         context = tree->parent[context];
     }
     put_message(&walk->whole, 1, &walk->part);
@@ -169,19 +170,19 @@ static void add_pprof_sample(struct pprof_walk *walk, uint32_t context, struct p
 }
 
 /* Adds a location and its function; there is one function per location. */
-static void add_place(struct pprof_walk *walk, uint32_t number, struct pf_buf *out)
+static void add_pprof_location(struct pprof_walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct pprof_place *place = &walk->places[number];
+    const struct pprof_location *location = &walk->locations[number];
     uint64_t id = (uint64_t)number + 1;
     put_varint_field(&walk->part, 1, id);
-    put_varint_field(&walk->part, 2, place->line);
+    put_varint_field(&walk->part, 2, location->line);
     put_varint_field(&walk->whole, 1, id);
     put_message(&walk->whole, 4, &walk->part);
     put_message(out, 4, &walk->whole);
     put_varint_field(&walk->whole, 1, id);
-    put_varint_field(&walk->whole, 2, pprof_string_index(place->name));
-    put_varint_field(&walk->whole, 3, pprof_string_index(place->name));
-    put_varint_field(&walk->whole, 4, pprof_string_index(place->file));
+    put_varint_field(&walk->whole, 2, pprof_string_index(location->name));
+    put_varint_field(&walk->whole, 3, pprof_string_index(location->name));
+    put_varint_field(&walk->whole, 4, pprof_string_index(location->file));
     put_message(out, 5, &walk->whole);
 }
 
@@ -220,8 +221,8 @@ static uint32_t stage_length(const struct pprof_walk *walk, uint32_t stage)
         return 1;
     case SAMPLES:
         return walk->aggregate->n_contexts;
-    case PLACES:
-        return (uint32_t)walk->n_places;
+    case LOCATIONS:
+        return (uint32_t)walk->n_locations;
     case STRINGS:
         return (uint32_t)metric_string(walk, walk->n, false);
     default:
@@ -243,8 +244,8 @@ static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct 
             add_pprof_head(walk, out);
         else if (stage == SAMPLES && has_values(walk, i))
             add_pprof_sample(walk, i, out);
-        else if (stage == PLACES)
-            add_place(walk, i, out);
+        else if (stage == LOCATIONS)
+            add_pprof_location(walk, i, out);
         else if (stage == STRINGS)
             add_pprof_string(walk, i, out);
     }
@@ -258,8 +259,8 @@ static void close_pprof_walk(struct pf_lines *lines)
     struct pprof_walk *walk = (struct pprof_walk *)lines;
     pf_buf_free(&walk->part);
     pf_buf_free(&walk->whole);
-    free(walk->place_of);
-    free(walk->places);
+    free(walk->location_of);
+    free(walk->locations);
     free(walk->outer);
     free(walk->metrics);
     free(walk->units);
@@ -307,37 +308,37 @@ uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggreg
 
 static bool is_pprof_location(const void *of, uint32_t number, const void *key)
 {
-    return !memcmp((const struct pprof_place *)of + number, key, sizeof(struct pprof_place));
+    return !memcmp((const struct pprof_location *)of + number, key, sizeof(struct pprof_location));
 }
 
-static int number_places(struct pprof_walk *walk, struct pf_hash_table *table, struct pf_error *error)
+static int number_locations(struct pprof_walk *walk, struct pf_hash_table *table, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->model->contexts;
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
-        struct pprof_place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
-                                    tree->line ? tree->line[i] : 0};
-        uint64_t hash = pf_siphash(0, &place, sizeof place);
-        int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->places, &place);
+        struct pprof_location location = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+                                          tree->line ? tree->line[i] : 0};
+        uint64_t hash = pf_siphash(0, &location, sizeof location);
+        int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->locations, &location);
         if (found < 0) {
-            if (pf_array_room(&walk->places, &room, walk->n_places, sizeof place, error) ||
-                pf_hash_add(table, hash, (uint32_t)walk->n_places, error))
+            if (pf_array_room(&walk->locations, &room, walk->n_locations, sizeof location, error) ||
+                pf_hash_add(table, hash, (uint32_t)walk->n_locations, error))
                 return -1;
-            walk->places[found = (int64_t)walk->n_places++] = place;
+            walk->locations[found = (int64_t)walk->n_locations++] = location;
         }
-        walk->place_of[i] = (uint32_t)found;
+        walk->location_of[i] = (uint32_t)found;
     }
     return 0;
 }
 
-static int find_places(struct pprof_walk *walk, struct pf_error *error)
+static int find_locations(struct pprof_walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->model->contexts;
     struct pf_hash_table table = {0};
-    walk->place_of = malloc(((size_t)tree->count + 1) * sizeof *walk->place_of);
-    if (!walk->place_of)
+    walk->location_of = malloc(((size_t)tree->count + 1) * sizeof *walk->location_of);
+    if (!walk->location_of)
         return pf_fail_memory(error);
-    int result = number_places(walk, &table, error);
+    int result = number_locations(walk, &table, error);
     pf_hash_free(&table);
     return result ? result : pf_find_outer(tree, &walk->outer, error);
 }
@@ -370,7 +371,7 @@ struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *agg
     walk->lines.ops = &pprof_ops;
     walk->model = model;
     walk->aggregate = aggregate;
-    if (!find_places(walk, error) && !choose_pprof_metrics(walk, error))
+    if (!find_locations(walk, error) && !choose_pprof_metrics(walk, error))
         return &walk->lines;
     close_pprof_walk(&walk->lines);
     return NULL;

@@ -45,7 +45,7 @@ static int add_group_partition(struct pf_groups *groups, const struct pf_aggrega
         return -1;
     groups->n = number + (size_t)1 > groups->n ? number + (size_t)1 : groups->n;
     groups->all[number].partitions++;
-    groups->all[number].holders += sum && sum->contexts > 0;
+    groups->all[number].with_values += sum && sum->contexts > 0;
     if (sum && (about->over_partitions != PF_AT || about->at == partition))
         pf_number_add(&groups->all[number].sum, &sum->sum, sums->real);
     return 0;

@@ -9,7 +9,7 @@ struct pf_group {
     union pf_number
         sum; /* sum of the metric; for a PF_AT metric: the value of the selected partition, if it belongs to the group */
     uint64_t partitions; /* partitions in the group */
-    uint64_t holders;    /* partitions in the group that have any value of the metric */
+    uint64_t with_values; /* partitions in the group that have any value of the metric */
 };
 
 /* The groups of one column, numbered in order of first appearance. */

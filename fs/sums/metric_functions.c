@@ -18,7 +18,7 @@
 /* Numbers functions or pairs in order of first appearance. */
 struct numbering {
     enum pf_order_kind kind;
-    const uint32_t *owner; /* call graph only: by context, the head of its function; otherwise NULL */
+    const uint32_t *head; /* call graph only: by context, the head of its function; otherwise NULL */
     struct pf_hash_table table;
     uint32_t *number;              /* by context; NO_NUMBER: it has no value or no key */
     struct pf_function *functions; /* by number */
@@ -41,7 +41,7 @@ static struct pf_function function_key(const struct numbering *numbering, const 
         return (struct pf_function){.name = caller_name(tree, context), .file = PF_NO_STRING};
     case PF_BY_EDGE:
         return (struct pf_function){.name = caller_name(tree, context),
-                                    .file = caller_name(tree, numbering->owner[parent])};
+                                    .file = caller_name(tree, numbering->head[parent])};
     default:
         return (struct pf_function){.name = tree->name[context],
                                     .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context])
@@ -53,8 +53,8 @@ static struct pf_function function_key(const struct numbering *numbering, const 
 /* True if a context of the tree has a key: in a call graph, loops and lines have none; roots have no pair. */
 static bool has_key(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
 {
-    return !numbering->owner || (numbering->owner[context] == context &&
-                                 (numbering->kind != PF_BY_EDGE || tree->parent[context] != PF_NO_CONTEXT));
+    return !numbering->head || (numbering->head[context] == context &&
+                                (numbering->kind != PF_BY_EDGE || tree->parent[context] != PF_NO_CONTEXT));
 }
 
 static bool is_same_function(const void *of, uint32_t number, const void *key)
@@ -153,7 +153,7 @@ static void sum_functions(const struct pf_values *values, const struct numbering
     for (uint32_t i = 0; i < values->n; i++) {
         if (!values->present[i])
             continue;
-        uint32_t number = numbering->number[numbering->owner ? numbering->owner[i] : i];
+        uint32_t number = numbering->number[numbering->head ? numbering->head[i] : i];
         if (number == NO_NUMBER)
             continue;
         struct pf_function *function = &numbering->functions[number];
@@ -161,8 +161,8 @@ static void sum_functions(const struct pf_values *values, const struct numbering
         if (outermost[i])
             pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real);
         /* Without a tree, the overlap of two contexts' values is unknown. */
-        if (values->lacking)
-            function->lacking |= values->lacking[i] || function->contexts > 1;
+        if (values->unknown)
+            function->unknown |= values->unknown[i] || function->contexts > 1;
     }
 }
 
@@ -177,15 +177,15 @@ struct function_sort {
 /* The sort weight of a call graph's function: the inclusive value, or the exclusive one if the inclusive is unknown. */
 static const union pf_number *weight_of(const struct pf_function *function)
 {
-    return function->lacking ? &function->exclusive : &function->inclusive;
+    return function->unknown ? &function->exclusive : &function->inclusive;
 }
 
 /* Compares two weights; one may be an integer and the other a double. */
 static int compare_weights(const struct pf_function *x, const struct pf_function *y,
                            const struct pf_values *values)
 {
-    bool real_x = x->lacking ? values->exclusive_real : values->inclusive_real;
-    bool real_y = y->lacking ? values->exclusive_real : values->inclusive_real;
+    bool real_x = x->unknown ? values->exclusive_real : values->inclusive_real;
+    bool real_y = y->unknown ? values->exclusive_real : values->inclusive_real;
     if (real_x == real_y)
         return pf_number_compare(weight_of(x), weight_of(y), real_x);
     double a = pf_number_double(weight_of(x), real_x), b = pf_number_double(weight_of(y), real_y);
@@ -267,16 +267,16 @@ static int sum_contexts(struct pf_values *values, struct numbering *numbering, s
 {
     size_t n = (size_t)values->n + 1;
     numbering->number = values->scratch;
-    uint32_t *owner = NULL;
+    uint32_t *head = NULL;
     if (order->kind == PF_BY_NAME || order->kind == PF_BY_EDGE) {
-        if (!(owner = malloc(n * sizeof *owner)))
+        if (!(head = malloc(n * sizeof *head)))
             return pf_fail_memory(error);
-        pf_find_owners(values->tree, owner);
+        pf_find_heads(values->tree, head);
     }
-    numbering->owner = owner;
+    numbering->head = head;
     int result = sum_numbered(values, numbering, order, error);
-    numbering->owner = NULL;
-    free(owner);
+    numbering->head = NULL;
+    free(head);
     return result;
 }
 /* ---- from a table of edges ---------------------------------------------------------------------- */

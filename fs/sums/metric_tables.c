@@ -94,7 +94,7 @@ void pf_function_cells(const struct pf_model *model, const struct pf_order *orde
     cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, order->exclusive_real);
     cells[PF_FUNCTION_EXCLUSIVE_PERCENT] =
         pf_percent_cell(&it->exclusive, order->exclusive_real, order->totals.exclusive);
-    if (it->lacking)
+    if (it->unknown)
         return;
     cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, order->inclusive_real);
     cells[PF_FUNCTION_INCLUSIVE_PERCENT] =
@@ -215,7 +215,7 @@ static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items it
     case MODULES:
     case FILES:
     case LINES:
-        return walk->order->n_places;
+        return walk->order->n_locations;
     case STACKS:
         return walk->order->n_folded;
     case CONTEXTS:

@@ -31,7 +31,7 @@ static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
     pf_buf_str(out, ", ");
     pf_add_percent(out, pf_number_double(shown, order->exclusive_real), order->totals.exclusive, 0);
     pf_buf_str(out, " of ");
-    pf_add_total_line(out, walk->aggregate, walk->metric, order->totals.of);
+    pf_add_total_line(out, walk->aggregate, walk->metric, order->totals.metric);
     pf_add_right(out, "flat", 4, column_width(walk));
     pf_buf_str(out, "   flat%    sum% ");
     pf_add_right(out, "cum", 3, column_width(walk));
@@ -51,7 +51,7 @@ static void add_hot_function(const struct pf_metric_walk *walk, const struct pf_
     pf_buf_char(out, ' ');
     pf_add_percent(out, pf_number_double(&function->running, order->exclusive_real), whole, PF_PERCENT_WIDTH);
     pf_buf_char(out, ' ');
-    pf_add_inclusive(out, &function->inclusive, order->inclusive_real, function->lacking,
+    pf_add_inclusive(out, &function->inclusive, order->inclusive_real, function->unknown,
                      order->totals.inclusive, column_width(walk), 1);
     pf_buf_str(out, "  ");
     pf_add_name(out, &name);

@@ -23,7 +23,7 @@ static void read_exclusive(struct pf_values *values)
     int metric = values->partners.exclusive;
     enum pf_over_contexts over = values->aggregate->model->metrics[metric].over_contexts;
     for (uint32_t i = 0; i < values->n; i++)
-        if (!pf_counts(over, values->tree->flags[i]) ||
+        if (!pf_includes_context(over, values->tree->flags[i]) ||
             !pf_values_stored(values, metric, i, values->exclusive_real, &values->exclusive[i]))
             values->exclusive[i] = (union pf_number){0};
 }
@@ -33,10 +33,10 @@ static void read_inclusive(struct pf_values *values)
 {
     int metric = values->partners.inclusive;
     for (uint32_t i = 0; i < values->n; i++) {
-        values->lacking[i] =
+        values->unknown[i] =
             metric == PF_NO_PARTNER ||
             !pf_values_stored(values, metric, i, values->inclusive_real, &values->inclusive[i]);
-        if (values->lacking[i])
+        if (values->unknown[i])
             values->inclusive[i] = (union pf_number){0};
     }
 }
@@ -87,7 +87,7 @@ static void mark_rooted(struct pf_values *values)
             values->scratch[tree->parent[i]] = true;
 }
 
-/* Replaces derived inclusive values by stored ones, except in contexts without a root, which are places outside the format's
+/* Replaces derived inclusive values by stored ones, except in contexts without a root, which are locations outside the format's
  * tree: their stored values do not nest, so they keep the sum of their subtree. */
 static void take_stored(struct pf_values *values)
 {
@@ -106,6 +106,13 @@ static double magnitude_of(const struct pf_metric_sums *sums)
     return sums->real ? 0 : sums->magnitude;
 }
 
+/* True if a context has no callees and no caller, and is neither a frame nor a root. */
+static bool is_isolated(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&
+           !(tree->flags[context] & (PF_FRAME | PF_ROOT));
+}
+
 /* Exclusive shares refer to the sum of exclusive values; inclusive shares to the sum over the roots, if that is larger.
  * An isolated context is not a root; without a tree, there are no roots. */
 static void find_totals(struct pf_values *values)
@@ -115,13 +122,13 @@ static void find_totals(struct pf_values *values)
         values->partners.exclusive != PF_NO_PARTNER ? values->partners.exclusive : values->partners.inclusive;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
     struct pf_totals *totals = &values->totals;
-    totals->of = (unsigned)metric;
+    totals->metric = (unsigned)metric;
     totals->exclusive = totals->inclusive = pf_number_double(&sums->total, sums->real);
-    if (values->lacking || values->exclusive_only)
+    if (values->unknown || values->exclusive_only)
         return;
     union pf_number roots = {0};
     for (uint32_t i = 0; i < tree->roots; i++)
-        if (!pf_stands_alone(tree, tree->root[i]))
+        if (!is_isolated(tree, tree->root[i]))
             pf_real_add(&roots, pf_number_double(&values->inclusive[tree->root[i]], values->inclusive_real));
     double held = pf_number_double(&roots, true);
     if (held > totals->exclusive)
@@ -144,7 +151,7 @@ static void fill_values(struct pf_values *values)
         derive_exclusive(values);
     if (values->exclusive_only)
         return;
-    if (values->lacking) {
+    if (values->unknown) {
         read_inclusive(values);
         return;
     }
@@ -161,16 +168,10 @@ void pf_values_fill(struct pf_values *values)
     find_totals(values);
 }
 
-void pf_find_owners(const struct pf_tree *tree, uint32_t *owner)
+void pf_find_heads(const struct pf_tree *tree, uint32_t *head)
 {
     for (uint32_t i = 0; i < tree->count; i++)
-        owner[i] = pf_is_function_head(tree, i) ? i : owner[tree->parent[i]];
-}
-
-bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
-{
-    return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&
-           !(tree->flags[context] & (PF_FRAME | PF_ROOT));
+        head[i] = pf_is_function_head(tree, i) ? i : head[tree->parent[i]];
 }
 
 /* True if a metric has a value to show for a context. An isolated context may have values that no sum includes. */
@@ -180,7 +181,7 @@ static bool has_shown_value(const struct pf_values *values, int metric, uint32_t
     if (!pf_context_has(&values->aggregate->metrics[metric].contexts, context) ||
         (metric != (int)values->metric && !pf_adds_up(about)))
         return false;
-    return about->over_contexts == PF_OVER_ALL || !pf_stands_alone(values->tree, context);
+    return about->over_contexts == PF_OVER_ALL || !is_isolated(values->tree, context);
 }
 
 static void find_present(struct pf_values *values)
@@ -200,7 +201,7 @@ void pf_values_free(struct pf_values *values)
 {
     free(values->exclusive);
     free(values->inclusive);
-    free(values->lacking);
+    free(values->unknown);
     free(values->present);
     free(values->scratch);
 }
@@ -221,9 +222,9 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                                  .scratch = calloc((size_t)n + 1, sizeof *values->scratch)};
     bool edges = pf_extra_of(aggregate->model)->edges != NULL;
     if (edges)
-        values->lacking = calloc((size_t)n + 1, sizeof *values->lacking);
+        values->unknown = calloc((size_t)n + 1, sizeof *values->unknown);
     if (!values->exclusive || !values->inclusive || !values->present || !values->scratch ||
-        (edges && !values->lacking)) {
+        (edges && !values->unknown)) {
         pf_values_free(values);
         return pf_fail_memory(error);
     }

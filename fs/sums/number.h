@@ -13,7 +13,7 @@
 union pf_number {
     pf_int128 i;
     struct {
-        double sum, lost;
+        double sum, compensation;
     } d;
 };
 
@@ -21,7 +21,7 @@ static inline void pf_real_add(union pf_number *to, double x)
 {
     double sum = to->d.sum + x;
     if (isfinite(sum))
-        to->d.lost += fabs(to->d.sum) >= fabs(x) ? (to->d.sum - sum) + x : (x - sum) + to->d.sum;
+        to->d.compensation += fabs(to->d.sum) >= fabs(x) ? (to->d.sum - sum) + x : (x - sum) + to->d.sum;
     to->d.sum = sum;
 }
 
@@ -35,7 +35,7 @@ static inline double pf_number_double(const union pf_number *number, bool real)
 {
     if (!real)
         return pf_int_double(number->i);
-    return isfinite(number->d.sum) ? number->d.sum + number->d.lost : number->d.sum;
+    return isfinite(number->d.sum) ? number->d.sum + number->d.compensation : number->d.sum;
 }
 
 /* Adds a number of the same kind. Returns false, with *to unchanged, if an integer sum overflows 128 bits. */

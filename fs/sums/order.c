@@ -5,7 +5,7 @@
 #include "fs/sums/aggregate_private.h"
 
 /* Makes, caches and evicts orders. The orders of functions and calls are made in metric_functions.c, those of
- * places in places.c. */
+ * source locations in locations.c. */
 
 /* ---- by stack ----------------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static void free_order(struct pf_order *order)
     free(order->folded);
     free(order->outer);
     free(order->functions);
-    free(order->places);
+    free(order->locations);
     pf_strings_free(order->strings);
     free(order);
 }
@@ -90,7 +90,7 @@ static int fill_order(struct pf_values *values, struct pf_order *order, struct p
     case PF_BY_MODULE:
     case PF_BY_FILE:
     case PF_BY_LINE:
-        return pf_order_places(values, order, error);
+        return pf_order_locations(values, order, error);
     case PF_BY_STACK:
         break;
     }

@@ -5,7 +5,7 @@
 #include "fs/sums/folded.h"
 
 /*
- * Orders: the functions, contexts or places of a metric with their values, in the order of a view. Used by the views below
+ * Orders: the functions, contexts or source locations of a metric with their values, in the order of a view. Used by the views below
  * metrics/, runs/, the tables over several profiles, and pictures.
  */
 
@@ -18,7 +18,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 
 /* The totals that percentages refer to. */
 struct pf_totals {
-    unsigned of;      /* index of the metric whose total is `exclusive` */
+    unsigned metric;  /* index of the metric whose total is `exclusive` */
     double exclusive; /* 100 % of exclusive values: their sum */
     double
         inclusive; /* 100 % of inclusive values: the sum over the roots, or `exclusive` if that is larger */
@@ -34,7 +34,7 @@ struct pf_function {
     uint32_t contexts;       /* contexts with this key */
     uint32_t name, file;     /* strings; a pair's `file` is the caller. PF_NO_STRING: none */
     uint8_t kind;
-    bool lacking; /* the inclusive value is unknown */
+    bool unknown; /* the inclusive value is unknown */
 };
 
 /* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
@@ -45,8 +45,8 @@ struct pf_folded_line {
 };
 #define PF_NO_DEPTH UINT32_MAX
 
-/* The sum over a place: a load module or source file (which have only a name), or a source line. */
-struct pf_place_sum {
+/* The sum over a source location: a load module or source file (which have only a name), or a source line. */
+struct pf_location {
     union pf_number exclusive;
     uint32_t functions;  /* functions with a frame there; unused for lines */
     uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
@@ -89,18 +89,19 @@ struct pf_order {
         *functions; /* largest first; PF_BY_FUNCTION: by exclusive value; other kinds: by inclusive value (PF_BY_NAME: by exclusive
                     * value if the inclusive one is unknown) */
     size_t n_functions;
-    struct pf_place_sum *places; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: by exclusive value, largest first */
-    size_t n_places;
-    struct pf_strings *strings; /* names of functions or places; NULL: use the tree's strings */
+    struct pf_location
+        *locations; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: by exclusive value, largest first */
+    size_t n_locations;
+    struct pf_strings *strings; /* names of functions or locations; NULL: use the tree's strings */
 };
 
 /* Fills functions[] for PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_NAME and PF_BY_EDGE. `values` must have been filled. Returns
  * 0, or -1 with *error filled. */
 int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 
-/* Fills places[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
+/* Fills locations[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
  * overwritten. Returns 0, or -1 with *error filled. */
-int pf_order_places(struct pf_values *values, struct pf_order *order, struct pf_error *error);
+int pf_order_locations(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 
 /* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
  * belong to the function. */
@@ -109,9 +110,9 @@ static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t cont
     return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
 }
 
-/* Fills owner[], one item per context: the head of the context's function, that is, the nearest head at or above the
+/* Fills head[], one item per context: the head of the context's function, that is, the nearest head at or above the
  * context. */
-void pf_find_owners(const struct pf_tree *tree, uint32_t *owner);
+void pf_find_heads(const struct pf_tree *tree, uint32_t *head);
 
 /* The string, or PF_NO_STRING if the string is empty. */
 static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)

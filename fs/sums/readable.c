@@ -152,15 +152,15 @@ void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width)
     pf_add_right(out, text, (size_t)(pf_print_percent(text, part, whole) - text), width);
 }
 
-void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool lacking,
+void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool unknown,
                       double whole, size_t width, size_t blanks)
 {
-    if (lacking)
+    if (unknown)
         pf_add_right(out, "-", 1, width);
     else
         pf_add_number(out, number, real, width);
     pf_add_right(out, "", 0, blanks);
-    if (lacking)
+    if (unknown)
         pf_add_right(out, "-", 1, PF_PERCENT_WIDTH);
     else
         pf_add_percent(out, pf_number_double(number, real), whole, PF_PERCENT_WIDTH);
@@ -224,9 +224,9 @@ bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsig
 }
 
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
-                       unsigned total_of)
+                       unsigned total_metric)
 {
-    const struct pf_metric_sums *sums = &aggregate->metrics[total_of];
+    const struct pf_metric_sums *sums = &aggregate->metrics[total_metric];
     pf_add_with_unit(out, &aggregate->model->metrics[metric], &sums->total, sums->real);
     pf_add_readable(out, pf_number_double(&sums->total, sums->real), aggregate->model->metrics[metric].unit);
     pf_buf_str(out, " total\n");

@@ -29,8 +29,8 @@ void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real,
 void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width);
 enum { PF_PERCENT_WIDTH = 7 }; /* of "999.99%" */
 
-/* Appends an inclusive value and its share of `whole`, separated by blanks; dashes if the value is unknown (`lacking`). */
-void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool lacking,
+/* Appends an inclusive value and its share of `whole`, separated by blanks; dashes if the value is `unknown`. */
+void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool unknown,
                       double whole, size_t width, size_t blanks);
 
 /* Appends a name on one line, escaped as in CSV but never quoted. */
@@ -51,9 +51,9 @@ void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const 
 /* Returns true if the metric does not add up, after appending a line that states this; the line is then the whole text. */
 bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned metric);
 
-/* Appends "24630000000 ns (24.63 s) total\n": the total of the metric `total_of` (`of` in struct pf_totals), in the unit of
+/* Appends "24630000000 ns (24.63 s) total\n": the total of the metric `total_metric` (`metric` in struct pf_totals), in the unit of
  * `metric` and in a readable unit. */
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
-                       unsigned total_of);
+                       unsigned total_metric);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* How a metric's values add up over contexts and partitions, derived from the driver's declarations. */
 
-bool pf_counts(enum pf_over_contexts over, unsigned flags)
+bool pf_includes_context(enum pf_over_contexts over, unsigned flags)
 {
     return over == PF_OVER_ALL || (over == PF_OVER_FRAMES && flags & PF_FRAME) ||
            (over == PF_OVER_ROOTS && flags & PF_ROOT);

@@ -180,7 +180,7 @@ static void find_hot_path(struct pf_sections *sections, const struct pf_values *
     const struct pf_tree *tree = values->tree;
     uint32_t context = values->n ? heaviest_of(values, tree->root, tree->roots) : PF_NO_CONTEXT;
     sections->path_real = values->inclusive_real;
-    while (context != PF_NO_CONTEXT && !values->lacking) {
+    while (context != PF_NO_CONTEXT && !values->unknown) {
         struct hot_step step = {context, values->inclusive[context]};
         if (sections->n_path < PATH_ENDS)
             sections->first[sections->n_path] = step;
@@ -229,7 +229,7 @@ static int balance_groups(struct pf_sections *sections, size_t column, struct pf
     if (pf_groups_find(&groups, sections->aggregate, sections->metric, column, error))
         return -1;
     for (size_t g = 0; g < groups.n; g++) {
-        if (!groups.all[g].holders || !pf_interned(groups.values, (uint32_t)g).size)
+        if (!groups.all[g].with_values || !pf_interned(groups.values, (uint32_t)g).size)
             continue;
         shared |= groups.all[g].partitions >= 2;
         add_to_spread(&spread, &groups.all[g].sum, sections->aggregate->metrics[sections->metric].real, g);
@@ -378,7 +378,7 @@ static void add_hottest_functions(const struct pf_sections *sections, const stru
         pf_add_percent(out, pf_number_double(&it->exclusive, functions->exclusive_real),
                        functions->totals.exclusive, 0);
         pf_buf_str(out, " | ");
-        if (it->lacking)
+        if (it->unknown)
             pf_buf_char(out, '-');
         else
             pf_add_percent(out, pf_number_double(&it->inclusive, functions->inclusive_real),

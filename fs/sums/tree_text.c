@@ -48,7 +48,7 @@ struct tree_walk {
 static void find_lower_bound(struct tree_walk *walk)
 {
     const struct pf_values *values = &walk->values;
-    const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
+    const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.metric];
     double whole = pf_number_double(&sums->total, sums->real);
     walk->prunes = whole > 0 && isfinite(whole);
     walk->lower_bound = pf_lower_bound_of(&sums->total, sums->real, values->inclusive_real, PARTS);
@@ -61,7 +61,7 @@ static void find_lower_bound(struct tree_walk *walk)
 static bool has_line(const struct tree_walk *walk, uint32_t context)
 {
     const struct pf_values *values = &walk->values;
-    return !walk->prunes || (values->lacking && values->lacking[context]) ||
+    return !walk->prunes || (values->unknown && values->unknown[context]) ||
            !pf_is_below(&values->inclusive[context], values->inclusive_real, &walk->lower_bound);
 }
 
@@ -149,8 +149,8 @@ static void add_tree_row(const struct tree_walk *walk, const struct tree_row *ro
                          struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
-    bool lacking = !row->more && values->lacking && values->lacking[row->context];
-    pf_add_inclusive(out, &row->inclusive, values->inclusive_real, lacking, values->totals.inclusive, width,
+    bool unknown = !row->more && values->unknown && values->unknown[row->context];
+    pf_add_inclusive(out, &row->inclusive, values->inclusive_real, unknown, values->totals.inclusive, width,
                      2);
     pf_buf_char(out, ' ');
     if (row->more)
@@ -179,7 +179,7 @@ static void add_tree_rows(const struct tree_walk *walk, struct pf_buf *out)
         if (!row->more)
             width = pf_wider(width, &values->exclusive[row->context], values->exclusive_real);
     }
-    pf_add_total_line(out, values->aggregate, values->metric, values->totals.of);
+    pf_add_total_line(out, values->aggregate, values->metric, values->totals.metric);
     pf_add_right(out, "inclusive", 9, width);
     pf_buf_str(out, "    incl% ");
     pf_add_right(out, "exclusive", 9, width);

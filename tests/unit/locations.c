@@ -52,7 +52,7 @@ static unsigned begin(struct fake *fake, enum pf_over_contexts over)
  * main (a.c:1) in app
  *   line 5 of a.c
  *     f (f.c:1) in lib, inlined there: b.h:7
- *   f without a place
+ *   f without a location
  */
 static const struct placed calls[] = {
     {PF_NO_CONTEXT, "main", "app", "a.c", 1, PF_FRAME | PF_ROOT, 1},
@@ -63,7 +63,7 @@ static const struct placed calls[] = {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static void places_of_contexts(void)
+static void locations_of_contexts(void)
 {
     struct fake fake;
     unsigned m = begin(&fake, PF_OVER_ALL);
@@ -250,7 +250,7 @@ static void a_million_lines(void)
 
 int main(void)
 {
-    places_of_contexts();
+    locations_of_contexts();
     frames_hold_their_lines();
     ties_are_in_order_of_names();
     metrics_that_do_not_add_up();

@@ -93,90 +93,90 @@ static inline void add_to_context(struct pf_context_sum *sum, double *mean, cons
 }
 
 /* One metric in one context, while values are added. */
-struct value_place {
+struct value_target {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
     bool counts;                /* contributes to the partitions' sums */
     bool is_at;                 /* PF_AT metric: shows the value of one partition */
     uint32_t at;                /* index of that partition */
-    struct pf_context_sum *sum; /* the context's stored sum, or &own */
-    struct pf_context_sum own;  /* a new sum, stored at the end */
+    struct pf_context_sum *sum; /* the context's stored sum, or &new_sum */
+    struct pf_context_sum new_sum; /* a new sum, stored at the end */
     double mean;                /* of *sum */
 };
 
-static void find_sum(struct value_place *place)
+static void find_target_sum(struct value_target *target)
 {
-    const struct pf_metric_sums *sums = place->sums;
-    place->sum = pf_context_record(&sums->contexts, place->context);
-    if (!place->sum) {
-        place->sum = &place->own;
-        if (!pf_context_load(&sums->contexts, place->context, sums->real, &place->own))
-            place->own = (struct pf_context_sum){.count = 0};
+    const struct pf_metric_sums *sums = target->sums;
+    target->sum = pf_context_record(&sums->contexts, target->context);
+    if (!target->sum) {
+        target->sum = &target->new_sum;
+        if (!pf_context_load(&sums->contexts, target->context, sums->real, &target->new_sum))
+            target->new_sum = (struct pf_context_sum){.count = 0};
     }
-    place->mean = context_mean(place->sum, sums->real);
+    target->mean = context_mean(target->sum, sums->real);
 }
 
-static void begin_place(struct value_place *place, struct pf_aggregate *aggregate, unsigned metric,
-                        uint32_t context)
+static void begin_target(struct value_target *target, struct pf_aggregate *aggregate, unsigned metric,
+                         uint32_t context)
 {
     const struct pf_model *model = aggregate->model;
     const struct pf_metric *about = &model->metrics[metric];
-    place->aggregate = aggregate;
-    place->sums = &aggregate->metrics[metric];
-    place->context = context;
-    place->counts = pf_counts(about->over_contexts, model->contexts->flags[context]);
-    place->is_at = about->over_partitions == PF_AT;
-    place->at = about->at;
-    find_sum(place);
+    target->aggregate = aggregate;
+    target->sums = &aggregate->metrics[metric];
+    target->context = context;
+    target->counts = pf_includes_context(about->over_contexts, model->contexts->flags[context]);
+    target->is_at = about->over_partitions == PF_AT;
+    target->at = about->at;
+    find_target_sum(target);
 }
 
-static int end_place(struct value_place *place, struct pf_error *error)
+static int end_target(struct value_target *target, struct pf_error *error)
 {
-    struct pf_metric_sums *sums = place->sums;
-    sums->negative |= sums->real ? place->sum->low.d < 0 : place->sum->low.i < 0;
-    return place->sum == &place->own && place->own.count
-               ? pf_context_store(&place->aggregate->arena, &sums->contexts, place->context, sums->real,
-                                  &place->own, error)
+    struct pf_metric_sums *sums = target->sums;
+    sums->negative |= sums->real ? target->sum->low.d < 0 : target->sum->low.i < 0;
+    return target->sum == &target->new_sum && target->new_sum.count
+               ? pf_context_store(&target->aggregate->arena, &sums->contexts, target->context, sums->real,
+                                  &target->new_sum, error)
                : 0;
 }
 
-static int place_to_real(struct value_place *place, struct pf_error *error)
+static int target_to_real(struct value_target *target, struct pf_error *error)
 {
-    if (end_place(place, error) || make_sums_real(place->aggregate, place->sums, error))
+    if (end_target(target, error) || make_sums_real(target->aggregate, target->sums, error))
         return -1;
-    find_sum(place);
+    find_target_sum(target);
     return 0;
 }
 
 /* Records the value that a PF_AT metric shows in a context. */
-static int add_shown_value(struct value_place *place, const struct value *value, struct pf_error *error)
+static int add_shown_value(struct value_target *target, const struct value *value, struct pf_error *error)
 {
-    struct pf_metric_sums *sums = place->sums;
+    struct pf_metric_sums *sums = target->sums;
     struct pf_context_sum at = {.count = 0};
-    pf_context_load(&sums->at, place->context, sums->real, &at);
+    pf_context_load(&sums->at, target->context, sums->real, &at);
     double mean = context_mean(&at, sums->real);
     add_to_context(&at, &mean, value, sums->real);
-    return pf_context_store(&place->aggregate->arena, &sums->at, place->context, sums->real, &at, error);
+    return pf_context_store(&target->aggregate->arena, &sums->at, target->context, sums->real, &at, error);
 }
 
-static inline int add_place_value(struct value_place *place, uint32_t p, const struct value *value,
-                                  struct pf_error *error)
+static inline int add_target_value(struct value_target *target, uint32_t p, const struct value *value,
+                                   struct pf_error *error)
 {
-    struct pf_metric_sums *sums = place->sums;
+    struct pf_metric_sums *sums = target->sums;
     struct pf_partition_sum *partition = pf_sparse_find(&sums->partitions, sizeof *partition, p);
     if (!partition)
-        partition = pf_sparse_at(&place->aggregate->arena, &sums->partitions, place->aggregate->n_partitions,
-                                 sizeof *partition, p, error);
+        partition = pf_sparse_at(&target->aggregate->arena, &sums->partitions,
+                                 target->aggregate->n_partitions, sizeof *partition, p, error);
     if (!partition)
         return -1;
     sums->magnitude += fabs(value->d);
-    if (!sums->real && (value->real || sums->magnitude > PF_INTEGERS_MAX) && place_to_real(place, error))
+    if (!sums->real && (value->real || sums->magnitude > PF_INTEGERS_MAX) && target_to_real(target, error))
         return -1;
-    if (place->is_at && place->at == p && add_shown_value(place, value, error))
+    if (target->is_at && target->at == p && add_shown_value(target, value, error))
         return -1;
-    add_to_context(place->sum, &place->mean, value, sums->real);
-    if (place->counts)
+    add_to_context(target->sum, &target->mean, value, sums->real);
+    if (target->counts)
         add_value_number(&partition->sum, value, sums->real);
     partition->contexts++;
     return 0;
@@ -266,7 +266,7 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct value_c
 }
 
 /* Fast path for the first value of a context, which is nearly always the only one: stores the value. Returns 1 if the value
- * was added, 0 if add_place_value must add it, -1 with *error filled. */
+ * was added, 0 if add_target_value must add it, -1 with *error filled. */
 static inline int add_first(struct pf_aggregate *aggregate, const struct value_row *row,
                             struct pf_error *error)
 {
@@ -288,7 +288,7 @@ static inline int add_first(struct pf_aggregate *aggregate, const struct value_r
         return kept;
     sums->magnitude = magnitude;
     sums->negative |= real ? value->d < 0 : value->i < 0;
-    if (pf_counts(about->over_contexts, model->contexts->flags[row->context]))
+    if (pf_includes_context(about->over_contexts, model->contexts->flags[row->context]))
         add_value_number(&partition->sum, value, real);
     partition->contexts++;
     return 1;
@@ -300,9 +300,9 @@ static int add_context_row(struct pf_aggregate *aggregate, const struct value_ro
     int added = add_first(aggregate, row, error);
     if (added)
         return added < 0 ? -1 : 0;
-    struct value_place place;
-    begin_place(&place, aggregate, row->metric, row->context);
-    return add_place_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
+    struct value_target target;
+    begin_target(&target, aggregate, row->metric, row->context);
+    return add_target_value(&target, row->partition, &row->value, error) ? -1 : end_target(&target, error);
 }
 
 static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
@@ -332,14 +332,14 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_co
     return more;
 }
 
-/* Fast path: adds values from partition p on, like add_place_value, while they are doubles and need no slower step; the sums
+/* Fast path: adds values from partition p on, like add_target_value, while they are doubles and need no slower step; the sums
  * stay in registers. Returns the first partition whose value needs the slow path. */
-static uint32_t add_reals(struct value_place *place, const struct pf_value_row *row, uint32_t p)
+static uint32_t add_reals(struct value_target *target, const struct pf_value_row *row, uint32_t p)
 {
-    struct pf_metric_sums *sums = place->sums;
-    struct pf_context_sum sum = *place->sum;
-    double mean = place->mean, magnitude = sums->magnitude;
-    uint32_t n = sums->real && !place->is_at ? (uint32_t)place->aggregate->n_partitions : p;
+    struct pf_metric_sums *sums = target->sums;
+    struct pf_context_sum sum = *target->sum;
+    double mean = target->mean, magnitude = sums->magnitude;
+    uint32_t n = sums->real && !target->is_at ? (uint32_t)target->aggregate->n_partitions : p;
     for (; p < n; p++) {
         struct value value = {.real = true, .d = row->values[p].d};
         struct pf_partition_sum *partition = pf_sparse_find(&sums->partitions, sizeof *partition, p);
@@ -349,12 +349,12 @@ static uint32_t add_reals(struct value_place *place, const struct pf_value_row *
             break;
         magnitude += fabs(value.d);
         add_to_context(&sum, &mean, &value, true);
-        if (place->counts)
+        if (target->counts)
             pf_real_add(&partition->sum, value.d);
         partition->contexts++;
     }
-    *place->sum = sum;
-    place->mean = mean;
+    *target->sum = sum;
+    target->mean = mean;
     sums->magnitude = magnitude;
     return p;
 }
@@ -363,12 +363,12 @@ static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_r
                          struct pf_error *error)
 {
     struct value value;
-    struct value_place place;
-    begin_place(&place, aggregate, row->metric, row->context);
-    for (uint32_t p = 0; (p = add_reals(&place, row, p)) < aggregate->n_partitions; p++)
-        if (read_value_cell(&row->values[p], &value) && add_place_value(&place, p, &value, error))
+    struct value_target target;
+    begin_target(&target, aggregate, row->metric, row->context);
+    for (uint32_t p = 0; (p = add_reals(&target, row, p)) < aggregate->n_partitions; p++)
+        if (read_value_cell(&row->values[p], &value) && add_target_value(&target, p, &value, error))
             return -1;
-    return end_place(&place, error);
+    return end_target(&target, error);
 }
 
 static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *cursor, struct pf_error *error)
