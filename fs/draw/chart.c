@@ -10,12 +10,12 @@ static const char *const colours[CHART_LINES] = {"#2f7fc4", "#d9541e", "#2f9e44"
                                                  "#d6407a", "#0f8ba0", "#a8761a", "#7d6bdb",
                                                  "#0b9a6c", "#e03b3b", "#7a828a", "#6a9a1a"};
 
-int chart_begin(struct chart *chart, size_t places, struct pf_error *error)
+int chart_begin(struct chart *chart, size_t points, struct pf_error *error)
 {
-    *chart = (struct chart){.places = places, .xs = calloc(places + 1, sizeof *chart->xs)};
+    *chart = (struct chart){.points = points, .xs = calloc(points + 1, sizeof *chart->xs)};
     bool made = chart->xs;
     for (size_t i = 0; i <= CHART_LINES; i++)
-        made &= (chart->lines[i].values = calloc(places + 1, sizeof(double))) != NULL;
+        made &= (chart->lines[i].values = calloc(points + 1, sizeof(double))) != NULL;
     return made ? 0 : pf_fail_memory(error);
 }
 
@@ -35,7 +35,7 @@ double *chart_values(struct chart *chart)
     return chart->lines[CHART_LINES].values;
 }
 
-int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error)
+int chart_offer_line(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error)
 {
     size_t at = chart->count < CHART_LINES ? chart->count : CHART_LINES - 1;
     struct chart_line made = chart->lines[CHART_LINES], last = chart->lines[at];
@@ -79,7 +79,7 @@ void chart_range(struct chart *chart, const char *unit)
 {
     double low = INFINITY, high = 0;
     for (size_t l = 0; l < chart->count; l++)
-        for (size_t i = 0; i < chart->places; i++) {
+        for (size_t i = 0; i < chart->points; i++) {
             double value = chart->lines[l].values[i];
             low = value > 0 && value < low ? value : low;
             high = value > high ? value : high;
@@ -131,7 +131,7 @@ void chart_tick(struct pf_buf *out, double x, bool label)
         svg_label(out, SVG_DIM " text-anchor=\"middle\"", x, bottom + 15);
 }
 
-void chart_name_places(struct pf_buf *out)
+void chart_label_x_axis(struct pf_buf *out)
 {
     svg_label(out, SVG_DIM " text-anchor=\"middle\"", CHART_LEFT + CHART_WIDTH / 2.0,
               CHART_TOP + CHART_PLOT + 34);
@@ -174,7 +174,7 @@ static void add_chart_path(const struct chart *chart, const struct chart_line *l
 {
     bool drawn = false;
     pf_buf_printf(out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", colour);
-    for (size_t i = 0; i < chart->places; i++) {
+    for (size_t i = 0; i < chart->points; i++) {
         bool there = !isnan(line->values[i]);
         if (there) {
             pf_buf_char(out, drawn ? 'L' : 'M');
@@ -185,7 +185,7 @@ static void add_chart_path(const struct chart *chart, const struct chart_line *l
         drawn = there;
     }
     pf_buf_str(out, "\"/>");
-    for (size_t i = 0; i < chart->places && chart->places <= 64; i++) {
+    for (size_t i = 0; i < chart->points && chart->points <= 64; i++) {
         if (isnan(line->values[i]))
             continue;
         pf_buf_printf(out, "<circle r=\"3\" fill=\"%s\"", colour);

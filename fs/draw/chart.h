@@ -6,7 +6,7 @@
 #include "fs/draw/svg.h"
 #include "fs/sums/units.h"
 
-/* A plot of lines over places on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
+/* A plot of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
 enum { CHART_LINES = 12, CHART_LABEL_MAX = 24 /* characters on the x axis */ };
 
 /* Pixels: the position and size of the plot. */
@@ -22,12 +22,12 @@ struct chart_line {
     char *name; /* owned */
     size_t name_size;
     double weight;
-    double *values; /* by place; nan: no value */
+    double *values; /* by point; nan: no value */
 };
 
 struct chart {
-    size_t places;
-    double *xs;                               /* by place: pixels from the left; filled in by the caller */
+    size_t points;
+    double *xs;                               /* by point: pixels from the left; filled in by the caller */
     struct chart_line lines[CHART_LINES + 1]; /* the heaviest first; the last item is the line under construction */
     size_t count;
     bool logarithmic;       /* the y axis is logarithmic */
@@ -36,14 +36,14 @@ struct chart {
 };
 
 /* Begins an empty chart. Returns 0, or -1 with *error filled; the caller must call chart_free in either case. */
-int chart_begin(struct chart *chart, size_t places, struct pf_error *error);
+int chart_begin(struct chart *chart, size_t points, struct pf_error *error);
 void chart_free(struct chart *chart);
 
-/* Returns the values of the line under construction, one per place, which the caller fills. */
+/* Returns the values of the line under construction, one per point, which the caller fills. */
 double *chart_values(struct chart *chart);
 
 /* Keeps the line under construction if `weight` is positive and among the largest. Returns 0, or -1 with *error filled. */
-int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error);
+int chart_offer_line(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error);
 
 /* Chooses unit, range and step of the y axis. The chart must have a line; `unit` is the unit of the lines' values. */
 void chart_range(struct chart *chart, const char *unit);
@@ -58,7 +58,7 @@ void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, 
 void chart_tick(struct pf_buf *out, double x, bool label);
 
 /* Appends the start of the name of the x axis (see svg_label). */
-void chart_name_places(struct pf_buf *out);
+void chart_label_x_axis(struct pf_buf *out);
 
 /* Appends the y axis, headed by "NAME, UNIT", and the lines with their names to the right of the plot. */
 void chart_draw(const struct chart *chart, const char *name, const char *unit, struct pf_buf *out);

@@ -138,19 +138,19 @@ static void add_flame_frame(struct flame *flame, uint32_t context, double from)
 }
 
 /* A frame whose callees are not drawn yet. */
-struct flame_place {
+struct pending_frame {
     uint32_t context;
     double from;
 };
 
-struct flame_places {
-    struct flame_place *all;
+struct pending_frames {
+    struct pending_frame *all;
     size_t count, room;
 };
 
-/* Draws siblings from `from` on: wide frames one by one, and adds them to `places`; then all narrow ones merged into one frame. */
+/* Draws siblings from `from` on: wide frames one by one, and adds them to `pending`; then all narrow ones merged into one frame. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
-                        double from, struct flame_places *places, struct pf_error *error)
+                        double from, struct pending_frames *pending, struct pf_error *error)
 {
     double narrow = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -161,9 +161,9 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
             continue;
         }
         add_flame_frame(flame, context, from);
-        if (pf_array_room(&places->all, &places->room, places->count, sizeof *places->all, error))
+        if (pf_array_room(&pending->all, &pending->room, pending->count, sizeof *pending->all, error))
             return -1;
-        places->all[places->count++] = (struct flame_place){context, from};
+        pending->all[pending->count++] = (struct pending_frame){context, from};
         from += value;
     }
     if (narrow >= flame->narrowest && narrow > 0) {
@@ -177,18 +177,18 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
 static int draw_flame_graph(struct flame *flame, struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
-    struct flame_places places = {0};
+    struct pending_frames pending = {0};
     flame->frames.size = 0;
     flame->deepest = 0;
-    int result = add_siblings(flame, tree->root, tree->roots, 0, 0, &places, error);
-    while (!result && places.count && flame->frames.size <= PF_PICTURE_MAX) {
-        struct flame_place place = places.all[--places.count];
-        uint32_t level = tree->depth[place.context] + 1, first = tree->first[place.context];
+    int result = add_siblings(flame, tree->root, tree->roots, 0, 0, &pending, error);
+    while (!result && pending.count && flame->frames.size <= PF_PICTURE_MAX) {
+        struct pending_frame frame = pending.all[--pending.count];
+        uint32_t level = tree->depth[frame.context] + 1, first = tree->first[frame.context];
         if (level < flame->levels)
-            result = add_siblings(flame, tree->child + first, tree->first[place.context + 1] - first, level,
-                                  place.from, &places, error);
+            result = add_siblings(flame, tree->child + first, tree->first[frame.context + 1] - first, level,
+                                  frame.from, &pending, error);
     }
-    free(places.all);
+    free(pending.all);
     return result ? -1 : flame->frames.failed ? pf_fail_memory(error) : 0;
 }
 

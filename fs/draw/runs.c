@@ -79,12 +79,12 @@ int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *n
                         struct pf_error *error)
 {
     double *line = chart_values(&picture->chart), low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < picture->chart.places; i++) {
+    for (size_t i = 0; i < picture->chart.points; i++) {
         line[i] = isfinite(values[i]) ? values[i] : NAN;
         low = line[i] < low ? line[i] : low;
         high = line[i] > high ? line[i] : high;
     }
-    return chart_keep(&picture->chart, high > 0 ? high + 4 * (high - low) : 0, name, error);
+    return chart_offer_line(&picture->chart, high > 0 ? high + 4 * (high - low) : 0, name, error);
 }
 
 /* ---- the picture -------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf 
     if (picture->prefix + picture->suffix == 0)
         return;
     const char *name = picture->head->runs[0];
-    chart_name_places(out);
+    chart_label_x_axis(out);
     svg_text(out, name, picture->prefix);
     pf_buf_char(out, '*');
     svg_text(out, name + strlen(name) - picture->suffix, picture->suffix);
@@ -148,7 +148,7 @@ static struct svg_head runs_picture_head(const struct pf_runs_head *head, bool a
 
 void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out)
 {
-    bool any = picture->chart.count && picture->chart.places;
+    bool any = picture->chart.count && picture->chart.points;
     struct svg_head head = runs_picture_head(picture->head, any);
     svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
     if (any) {

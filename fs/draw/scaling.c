@@ -22,8 +22,8 @@ struct scaling {
     const struct pf_table *table;
     unsigned metric;
     const char *parameter;
-    struct scaling_point *places;
-    size_t n_places, slots;
+    struct scaling_point *points;
+    size_t n_points, slots;
     double first, last; /* the smallest and the largest x */
     double *sums;       /* by slot */
     uint32_t *counts;
@@ -54,21 +54,21 @@ static int by_x(const void *a, const void *b)
     return x->x != y->x ? (x->x > y->x) - (x->x < y->x) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Fills places[] with the points whose value of this parameter is positive; returns the number of different values. */
-static size_t place_points(struct scaling *scaling, size_t parameter)
+/* Fills points[] with the points whose value of this parameter is positive; returns the number of different values. */
+static size_t collect_points(struct scaling *scaling, size_t parameter)
 {
     const struct pf_rows *fields = scaling->model->partitions.fields;
     size_t n = pf_rows_count(fields), slots = 0;
-    scaling->n_places = 0;
+    scaling->n_points = 0;
     for (size_t i = 0; i < n; i++) {
         double x = scaling_number(&pf_rows_at(fields, i)[parameter]);
         if (x > 0 && isfinite(x))
-            scaling->places[scaling->n_places++] = (struct scaling_point){.x = x, .index = (uint32_t)i};
+            scaling->points[scaling->n_points++] = (struct scaling_point){.x = x, .index = (uint32_t)i};
     }
-    qsort(scaling->places, scaling->n_places, sizeof *scaling->places, by_x);
-    for (size_t i = 0; i < scaling->n_places; i++) {
-        slots += !i || scaling->places[i].x > scaling->places[i - 1].x;
-        scaling->places[i].slot = (uint32_t)slots - 1;
+    qsort(scaling->points, scaling->n_points, sizeof *scaling->points, by_x);
+    for (size_t i = 0; i < scaling->n_points; i++) {
+        slots += !i || scaling->points[i].x > scaling->points[i - 1].x;
+        scaling->points[i].slot = (uint32_t)slots - 1;
     }
     return slots;
 }
@@ -84,24 +84,24 @@ static int choose_scaling_parameter(struct scaling *scaling, struct pf_error *er
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;
     size_t n = partitions->fields ? pf_rows_count(partitions->fields) : 0;
-    scaling->places = calloc(n + 1, sizeof *scaling->places);
+    scaling->points = calloc(n + 1, sizeof *scaling->points);
     scaling->sums = calloc(n + 1, sizeof *scaling->sums);
     scaling->counts = calloc(n + 1, sizeof *scaling->counts);
-    if (!scaling->places || !scaling->sums || !scaling->counts)
+    if (!scaling->points || !scaling->sums || !scaling->counts)
         return pf_fail_memory(error);
     for (size_t p = 0; n && p < partitions->n_fields && scaling->slots < 2; p++) {
-        scaling->slots = place_points(scaling, p);
+        scaling->slots = collect_points(scaling, p);
         scaling->parameter = partitions->field_columns[p].name;
     }
     if (chart_begin(&scaling->chart, scaling->slots, error))
         return -1;
     scaling->chart.logarithmic = true;
-    if (!scaling->n_places)
+    if (!scaling->n_points)
         return 0;
-    scaling->first = scaling->places[0].x;
-    scaling->last = scaling->places[scaling->n_places - 1].x;
-    for (size_t i = 0; i < scaling->n_places; i++)
-        scaling->chart.xs[scaling->places[i].slot] = x_of(scaling, scaling->places[i].x);
+    scaling->first = scaling->points[0].x;
+    scaling->last = scaling->points[scaling->n_points - 1].x;
+    for (size_t i = 0; i < scaling->n_points; i++)
+        scaling->chart.xs[scaling->points[i].slot] = x_of(scaling, scaling->points[i].x);
     return 0;
 }
 
@@ -114,14 +114,14 @@ static int add_scaling_line(struct scaling *scaling, const struct pf_cell *cells
     double *values = chart_values(&scaling->chart), heaviest = 0;
     memset(scaling->sums, 0, scaling->slots * sizeof *scaling->sums);
     memset(scaling->counts, 0, scaling->slots * sizeof *scaling->counts);
-    for (size_t i = 0; i < scaling->n_places; i++) {
-        const struct scaling_point *place = &scaling->places[i];
+    for (size_t i = 0; i < scaling->n_points; i++) {
+        const struct scaling_point *point = &scaling->points[i];
         double value =
-            place->index + 2 < scaling->table->n_columns ? scaling_number(&cells[1 + place->index]) : NAN;
+            point->index + 2 < scaling->table->n_columns ? scaling_number(&cells[1 + point->index]) : NAN;
         if (!(value > 0) || !isfinite(value))
             continue;
-        scaling->sums[place->slot] += value;
-        scaling->counts[place->slot]++;
+        scaling->sums[point->slot] += value;
+        scaling->counts[point->slot]++;
     }
     for (size_t i = 0; i < scaling->slots; i++) {
         values[i] = scaling->counts[i] ? scaling->sums[i] / scaling->counts[i] : NAN;
@@ -129,7 +129,7 @@ static int add_scaling_line(struct scaling *scaling, const struct pf_cell *cells
     }
     bool known = cells[0].i >= 0 && cells[0].i < tree->count;
     struct pf_cell name = known ? pf_interned(tree->strings, tree->name[cells[0].i]) : pf_absent();
-    return chart_keep(&scaling->chart, heaviest, &name, error);
+    return chart_offer_line(&scaling->chart, heaviest, &name, error);
 }
 
 static int read_rows(struct scaling *scaling, struct pf_cursor *cursor, struct pf_cell *cells,
@@ -161,17 +161,17 @@ static int read_table(struct scaling *scaling, struct pf_error *error)
 static void add_parameter_name(const struct scaling *scaling, struct pf_buf *out)
 {
     double last = -1e9;
-    for (size_t i = 0; i < scaling->n_places; i++) {
-        double x = x_of(scaling, scaling->places[i].x);
-        if (i && scaling->places[i].slot == scaling->places[i - 1].slot)
+    for (size_t i = 0; i < scaling->n_points; i++) {
+        double x = x_of(scaling, scaling->points[i].x);
+        if (i && scaling->points[i].slot == scaling->points[i - 1].slot)
             continue;
         chart_tick(out, x, x - last >= 34);
         if (x - last < 34)
             continue;
-        pf_buf_printf(out, "%.6g</text>\n", scaling->places[i].x);
+        pf_buf_printf(out, "%.6g</text>\n", scaling->points[i].x);
         last = x;
     }
-    chart_name_places(out);
+    chart_label_x_axis(out);
     svg_text(out, scaling->parameter, strlen(scaling->parameter));
     pf_buf_str(out, "</text>\n");
 }
@@ -249,7 +249,7 @@ struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struc
         lines = pf_lines_of_text(&out, error);
     }
     chart_free(&scaling.chart);
-    free(scaling.places);
+    free(scaling.points);
     free(scaling.sums);
     free(scaling.counts);
     return lines;

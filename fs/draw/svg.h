@@ -46,7 +46,7 @@ void svg_length(struct pf_buf *out, double pixels);
 /* Appends ` name="pixels"`. */
 void svg_attribute(struct pf_buf *out, const char *name, double pixels);
 
-/* Begins a text at a place: `<text attributes x= y=>`. The caller appends its content and end. */
+/* Begins a text at a position: `<text attributes x= y=>`. The caller appends its content and end. */
 void svg_label(struct pf_buf *out, const char *attributes, double x, double y);
 
 /* Returns a colour, `#rrggbb`, that depends on the text only. */
