@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
-#include "fs/runs/members.h"
 #include "fs/runs/part.h"
+#include "fs/runs/run_list.h"
 #include "fs/tree/listing.h"
 
 /* .profilefs/tables: rows of all profiles below SOURCE, except those made from a folder itself (PF_BESIDE_NAME). */
@@ -44,14 +44,14 @@ struct tables_making {
     struct pf_store **text; /* NULL: compute the state only */
 };
 
-static int add_table_member(void *arg, const char *path, const struct pf_entry_info *info,
+static int add_profile_rows(void *arg, const char *path, const struct pf_entry_info *info,
                             struct pf_error *error)
 {
     struct tables_making *making = arg;
     struct pf_error failure = {0};
     struct pf_part part;
     struct pf_buf rows = {0};
-    making->state = pf_member_state(making->fs, making->state, path, info, true);
+    making->state = pf_profile_digest(making->fs, making->state, path, info, true);
     if (!making->text || pf_driver_extra_of(info->driver)->beside)
         return 0;
     int failed = pf_part_get(making->fs, path, info, PF_PART_WHOLE, true, &part, &failure);
@@ -85,7 +85,7 @@ static int make_table_texts(struct tables_making *making, struct pf_error *error
         if (pf_store_append(making->text[t], head, strlen(head), error))
             return -1;
     }
-    int result = pf_each_profile(making->fs, add_table_member, making, error);
+    int result = pf_each_profile(making->fs, add_profile_rows, making, error);
     for (size_t t = 0; t < TABLES && !result; t++)
         result = pf_store_flush(making->text[t], error);
     return result;
@@ -106,7 +106,7 @@ int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], 
 int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error)
 {
     struct tables_making look = {.fs = fs};
-    int result = pf_each_profile(fs, add_table_member, &look, error);
+    int result = pf_each_profile(fs, add_profile_rows, &look, error);
     *state = look.state;
     return result;
 }

@@ -11,32 +11,32 @@
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
 
-/* ---- visits of all members, in parallel ----------------------------------------------------------- */
+/* ---- visits of all runs, in parallel --------------------------------------------------------------- */
 
 /*
- * Each member is visited by a task on a thread of the pool. The task first does all independent work; then, in the
- * order of the members, it adds its results between begin_turn and end_turn. At most as many members are open as there
+ * Each run is visited by a task on a thread of the pool. The task first does all independent work; then, in the
+ * order of the runs, it adds its results between begin_turn and end_turn. At most as many runs are open as there
  * are threads.
  */
-struct member_visits {
+struct run_visits {
     struct pf_fs *fs;
-    const struct pf_members *members;
-    void (*visit)(struct member_visits *visits, unsigned i);
+    const struct pf_run_list *list;
+    void (*visit)(struct run_visits *visits, unsigned i);
     void *arg;
     struct pf_turns turns;
     atomic_bool failed;
     struct pf_error *error; /* of the first visit that failed */
 };
 
-/* Waits for the turn of member i. Returns 0, or -1 if the failure is not the profile's (see pf_part_is_hindered) or an
+/* Waits for the turn of run i. Returns 0, or -1 if the failure is not the profile's (see pf_part_is_hindered) or an
  * earlier visit has failed. */
-static int begin_turn(struct member_visits *visits, unsigned i, const struct pf_error *failure)
+static int begin_turn(struct run_visits *visits, unsigned i, const struct pf_error *failure)
 {
     pf_turn_begin(pf_fs_env(visits->fs)->pool, &visits->turns, i);
     return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
 }
 
-static void end_turn(struct member_visits *visits, int result, const struct pf_error *failure)
+static void end_turn(struct run_visits *visits, int result, const struct pf_error *failure)
 {
     if (result && !atomic_exchange(&visits->failed, true))
         *visits->error = *failure;
@@ -45,9 +45,9 @@ static void end_turn(struct member_visits *visits, int result, const struct pf_e
 
 static void visit_one(void *arg, size_t i)
 {
-    struct member_visits *visits = arg;
+    struct run_visits *visits = arg;
     struct pf_error failure = {0};
-    if (!atomic_load(&visits->failed) && !pf_pass_step(i, visits->members->n, &failure)) {
+    if (!atomic_load(&visits->failed) && !pf_pass_step(i, visits->list->n, &failure)) {
         visits->visit(visits, (unsigned)i);
         return;
     }
@@ -55,11 +55,11 @@ static void visit_one(void *arg, size_t i)
     end_turn(visits, -1, &failure);
 }
 
-static int visit_folder_members(struct member_visits visits, struct pf_error *error)
+static int visit_all_runs(struct run_visits visits, struct pf_error *error)
 {
     visits.turns = (struct pf_turns)PF_TURNS;
     visits.error = error;
-    pf_pool_split(pf_fs_env(visits.fs)->pool, visits.members->n, visit_one, &visits);
+    pf_pool_split(pf_fs_env(visits.fs)->pool, visits.list->n, visit_one, &visits);
     return visits.failed ? -1 : 0;
 }
 
@@ -156,7 +156,7 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
-/* Receives each member's part or, for a member that cannot be opened, NULL and the reason. If that member is a directory, the
+/* Receives each run's part or, for a run that cannot be opened, NULL and the reason. If that run is a directory, the
  * result is closed to other users, since the directory's mode does not show who may read the files in it. */
 typedef int take_part(void *arg, unsigned i, const struct pf_part *part, const char *why,
                       struct pf_error *error);
@@ -167,18 +167,18 @@ struct parts {
     bool *closed;
 };
 
-static void visit_part(struct member_visits *visits, unsigned i)
+static void visit_part(struct run_visits *visits, unsigned i)
 {
     const struct parts *parts = visits->arg;
-    const struct pf_run_member *member = &visits->members->members[i];
+    const struct pf_listed_run *listed = &visits->list->runs[i];
     struct pf_error failure = {0};
     struct pf_part part;
     bool use_cache = !pf_fs_options(visits->fs)->others;
     int failed =
-        pf_part_get(visits->fs, member->path, &member->info, parts->extent, use_cache, &part, &failure);
+        pf_part_get(visits->fs, listed->path, &listed->info, parts->extent, use_cache, &part, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result) {
-        *parts->closed |= failed ? S_ISDIR(member->info.st.st_mode) : part.closed;
+        *parts->closed |= failed ? S_ISDIR(listed->info.st.st_mode) : part.closed;
         result = parts->take(parts->arg, i, failed ? NULL : &part, failure.what, &failure);
     }
     end_turn(visits, result, &failure);
@@ -186,20 +186,20 @@ static void visit_part(struct member_visits *visits, unsigned i)
         pf_part_free(&part);
 }
 
-static int each_part(struct pf_fs *fs, const struct pf_members *members, enum pf_part_extent extent,
+static int each_part(struct pf_fs *fs, const struct pf_run_list *list, enum pf_part_extent extent,
                      take_part *take, void *arg, bool *closed, struct pf_error *error)
 {
     struct parts parts = {extent, take, arg, closed};
     *closed = false;
-    return visit_folder_members(
-        (struct member_visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts}, error);
+    return visit_all_runs((struct run_visits){.fs = fs, .list = list, .visit = visit_part, .arg = &parts},
+                          error);
 }
 
-int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
+int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
                    struct pf_error *error)
 {
     *shared = (struct pf_shared_metrics){.primary = -1};
-    int result = each_part(fs, members, PF_PART_METRICS, note_metrics, shared, &shared->closed, error);
+    int result = each_part(fs, list, PF_PART_METRICS, note_metrics, shared, &shared->closed, error);
     if (!result) {
         drop_single(shared);
         choose_primary(shared);
@@ -219,7 +219,7 @@ void pf_shared_free(struct pf_shared_metrics *shared)
 }
 
 struct summary {
-    const struct pf_members *members;
+    const struct pf_run_list *list;
     struct pf_buf *out;
 };
 
@@ -227,26 +227,26 @@ static int add_summary(void *arg, unsigned i, const struct pf_part *part, const 
                        struct pf_error *error)
 {
     const struct summary *summary = arg;
-    const struct pf_run_member *member = &summary->members->members[i];
-    pf_part_summary(part, &member->info, why, member->name, NULL, summary->out);
+    const struct pf_listed_run *listed = &summary->list->runs[i];
+    pf_part_summary(part, &listed->info, why, listed->name, NULL, summary->out);
     return summary->out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_buf *out, bool *closed,
+int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *closed,
                     struct pf_error *error)
 {
-    struct summary summary = {members, out};
+    struct summary summary = {list, out};
     pf_buf_str(
         out,
         "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
-    return each_part(fs, members, PF_PART_WHOLE, add_summary, &summary, closed, error);
+    return each_part(fs, list, PF_PART_WHOLE, add_summary, &summary, closed, error);
 }
 
 /* ---- one metric --------------------------------------------------------------------------------- */
 
 struct folder_making {
     struct pf_fs *fs;
-    const struct pf_members *members;
+    const struct pf_run_list *list;
     const struct pf_shared *metric;
     const char **runs; /* names of the runs that have the metric */
     unsigned n;
@@ -291,7 +291,7 @@ static void note_format(struct folder_making *making, const char *name)
 }
 
 /* Adds a run's values of the metric. No-op once metric->runs runs are added, for which the series has room. */
-static int add_run_values(struct folder_making *making, const struct pf_run_member *member,
+static int add_run_values(struct folder_making *making, const struct pf_listed_run *listed,
                           struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
                           struct pf_error *error)
 {
@@ -299,7 +299,7 @@ static int add_run_values(struct folder_making *making, const struct pf_run_memb
         return 0;
     unsigned run = making->n++;
     making->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
-    making->runs[run] = member->name;
+    making->runs[run] = listed->name;
     note_format(making, pf_profile_model(profile)->driver->name);
     making->texts->closed |= pf_part_is_closed(profile);
     pf_changes_note_total(&making->changes, run, aggregate, metric);
@@ -309,14 +309,14 @@ static int add_run_values(struct folder_making *making, const struct pf_run_memb
 }
 
 /* A run that cannot be read adds nothing: the summary reports the reason. */
-static void visit_run(struct member_visits *visits, unsigned i)
+static void visit_run(struct run_visits *visits, unsigned i)
 {
     struct folder_making *making = visits->arg;
-    const struct pf_run_member *member = &visits->members->members[i];
+    const struct pf_listed_run *listed = &visits->list->runs[i];
     struct pf_op op = PF_OP;
     struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
-    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->info, failure);
+    struct pf_profile *profile = pf_part_open(visits->fs, listed->path, &listed->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
@@ -326,7 +326,7 @@ static void visit_run(struct member_visits *visits, unsigned i)
         functions = pf_order_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
     int result = begin_turn(visits, i, failure);
     if (!result && there)
-        result = add_run_values(making, member, profile, aggregate, (unsigned)metric, failure);
+        result = add_run_values(making, listed, profile, aggregate, (unsigned)metric, failure);
     end_turn(visits, result, failure);
     if (functions)
         pf_order_release(aggregate, functions);
@@ -487,9 +487,8 @@ static int make_folder_texts(struct folder_making *making, struct pf_error *erro
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
             return pf_fail_memory(error);
-    if (visit_folder_members(
-            (struct member_visits){
-                .fs = making->fs, .members = making->members, .visit = visit_run, .arg = making},
+    if (visit_all_runs(
+            (struct run_visits){.fs = making->fs, .list = making->list, .visit = visit_run, .arg = making},
             error) ||
         write_series(making, error) || write_overview(making, error))
         return -1;
@@ -506,16 +505,16 @@ void pf_runs_texts_free(struct pf_runs_texts *texts)
     *texts = (struct pf_runs_texts){.closed = false};
 }
 
-int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
+int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,
                  struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
     *texts = (struct pf_runs_texts){.closed = false};
     struct folder_making making = {
         .fs = fs,
-        .members = members,
+        .list = list,
         .metric = metric,
-        .runs = calloc(members->n, sizeof *making.runs),
+        .runs = calloc(list->n, sizeof *making.runs),
         .functions = pf_series_new(metric->runs, limit),
         .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
         .texts = texts};

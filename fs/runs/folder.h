@@ -2,7 +2,7 @@
 #ifndef PF_RUNS_FOLDER_H
 #define PF_RUNS_FOLDER_H
 
-#include "fs/runs/members.h"
+#include "fs/runs/run_list.h"
 
 /* Comparisons of the runs of a folder. All functions must be called on the thread of a pass; the passes over the runs are part
  * of that pass. They return 0, or -1 with *error filled and nothing to free. */
@@ -21,12 +21,12 @@ struct pf_shared_metrics {
     int primary; /* index, -1 if there are no metrics */
     bool closed; /* some users may not read all files the runs have used so far; see pf_part.closed */
 };
-int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
+int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
                    struct pf_error *error);
 void pf_shared_free(struct pf_shared_metrics *shared);
 
 /* Appends the text of profiles_summary.csv. */
-int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_buf *out, bool *closed,
+int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *closed,
                     struct pf_error *error);
 
 /* The texts that compare one metric. */
@@ -43,7 +43,7 @@ struct pf_runs_texts {
     bool closed;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);
-int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
+int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,
                  struct pf_runs_texts *texts, struct pf_error *error);
 
 #endif

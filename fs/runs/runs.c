@@ -28,11 +28,11 @@ struct runs {
     struct pf_snapshot snapshot;
     uint64_t shown; /* st_ino of runs/ that programs see */
     char *path;     /* of the folder, relative to SOURCE */
-    struct pf_members members;
+    struct pf_run_list list;
     /* Guarded by the lock of the snapshots: */
     bool
-        inside; /* the state covers the entries of members that are directories: set before these entries are read */
-    bool everybodys; /* all users may read all members and all files used so far */
+        inside; /* the state covers the entries of runs that are directories: set before these entries are read */
+    bool everybodys; /* all users may read all runs and all files used so far */
     bool listed;     /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
 };
@@ -53,7 +53,7 @@ enum runs_node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 
-/* Items that jobs make: LOOK checks whether the members are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
+/* Items that jobs make: LOOK checks whether the runs are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
 enum { LOOK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then the texts of each metric. */
@@ -107,13 +107,13 @@ static void free_runs(struct pf_snapshot *snapshot)
 {
     struct runs *runs = (struct runs *)snapshot;
     pf_shared_free(&runs->metrics);
-    pf_members_free(&runs->members);
+    pf_run_list_free(&runs->list);
     free(runs->path);
     free(runs);
 }
 
 static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtual_parent *parent,
-                                    struct pf_members *members)
+                                    struct pf_run_list *list)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     char *path = strdup(parent->path);
@@ -125,12 +125,12 @@ static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtua
     runs->snapshot.title = "runs of a folder";
     runs->shown = parent->shown;
     runs->path = path;
-    runs->members = *members;
-    *members = (struct pf_members){0};
-    runs->snapshot.state = pf_members_state(all->fs, &runs->members, false);
+    runs->list = *list;
+    *list = (struct pf_run_list){0};
+    runs->snapshot.state = pf_run_list_digest(all->fs, &runs->list, false);
     runs->everybodys = true;
-    for (unsigned i = 0; i < runs->members.n; i++)
-        runs->everybodys &= (runs->members.members[i].info.st.st_mode & 0444) == 0444;
+    for (unsigned i = 0; i < runs->list.n; i++)
+        runs->everybodys &= (runs->list.runs[i].info.st.st_mode & 0444) == 0444;
     return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, parent->ino, true);
 }
 
@@ -154,7 +154,7 @@ static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* Adds the entries of members that are directories to the state of the snapshot, once. */
+/* Adds the entries of runs that are directories to the state of the snapshot, once. */
 static void look_inside(struct all_runs *all, struct runs *runs)
 {
     pf_lock_take(&all->snapshots.lock);
@@ -162,7 +162,7 @@ static void look_inside(struct all_runs *all, struct runs *runs)
     pf_lock_drop(&all->snapshots.lock);
     if (inside)
         return;
-    uint64_t state = pf_members_state(all->fs, &runs->members, true);
+    uint64_t state = pf_run_list_digest(all->fs, &runs->list, true);
     pf_lock_take(&all->snapshots.lock);
     runs->snapshot.state = state;
     runs->inside = true;
@@ -172,7 +172,7 @@ static void look_inside(struct all_runs *all, struct runs *runs)
 static int make_metrics_list(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_shared_metrics metrics;
-    if (pf_shared_find(all->fs, &runs->members, &metrics, error))
+    if (pf_shared_find(all->fs, &runs->list, &metrics, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     runs->metrics = metrics;
@@ -186,7 +186,7 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error
 {
     struct pf_buf summary = {0};
     bool closed;
-    if (pf_runs_summary(all->fs, &runs->members, &summary, &closed, error)) {
+    if (pf_runs_summary(all->fs, &runs->list, &summary, &closed, error)) {
         pf_buf_free(&summary);
         return -1;
     }
@@ -202,7 +202,7 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error
 static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_error *error)
 {
     struct pf_runs_texts texts;
-    if (pf_runs_make(all->fs, &runs->members, &runs->metrics.metrics[m], &texts, error))
+    if (pf_runs_make(all->fs, &runs->list, &runs->metrics.metrics[m], &texts, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     close_off(all, runs, texts.closed);
@@ -211,19 +211,19 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.table, PF_RUNS_TABLES, error);
 }
 
-/* Lists the members again and compares the state. A transient error counts as no change. */
-static void look_at_members(struct all_runs *all, struct runs *runs)
+/* Lists the runs again and compares the state. A transient error counts as no change. */
+static void compare_run_list(struct all_runs *all, struct runs *runs)
 {
-    struct pf_members members = {0};
+    struct pf_run_list list = {0};
     struct pf_folder *folder = pf_folder_open(pf_fs_env(all->fs)->top, *runs->path ? runs->path : ".");
-    int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
+    int result = folder ? pf_run_list_read(all->fs, folder, runs->path, &list) : errno;
     pf_folder_free(folder);
     pf_lock_take(&all->snapshots.lock);
     bool inside = runs->inside;
     uint64_t state = runs->snapshot.state;
     pf_lock_drop(&all->snapshots.lock);
-    bool same = pf_is_transient(result) || (!result && pf_members_state(all->fs, &members, inside) == state);
-    pf_members_free(&members);
+    bool same = pf_is_transient(result) || (!result && pf_run_list_digest(all->fs, &list, inside) == state);
+    pf_run_list_free(&list);
     pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
 }
 
@@ -233,7 +233,7 @@ static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
     if (node == LOOK)
-        return look_at_members(all, runs), 0;
+        return compare_run_list(all, runs), 0;
     look_inside(all, runs);
     return is_metric(node)   ? make_metric(all, runs, node_metric(node), error)
            : node == SUMMARY ? make_summary(all, runs, error)
@@ -260,7 +260,7 @@ static bool is_look(uint32_t node)
 
 static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_look, free_runs};
 
-/* Checks that the members are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
+/* Checks that the runs are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
 {
     int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, LOOK, op);
@@ -300,17 +300,17 @@ static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, str
 
 static void add_runs_info(const struct runs *runs, struct pf_buf *out)
 {
-    const struct pf_members *members = &runs->members;
-    if (members->too_many) {
-        pf_buf_printf(out, "Runs: more than %d\nMessage: at most %d profiles are compared\n", PF_MEMBERS_MOST,
-                      PF_MEMBERS_MOST);
+    const struct pf_run_list *list = &runs->list;
+    if (list->too_many) {
+        pf_buf_printf(out, "Runs: more than %d\nMessage: at most %d profiles are compared\n", PF_RUNS_MOST,
+                      PF_RUNS_MOST);
         return;
     }
-    pf_buf_printf(out, "Runs: %u\n", members->n);
+    pf_buf_printf(out, "Runs: %u\n", list->n);
     pf_buf_str(out, "First: ");
-    pf_escape(out, members->members[0].name, strlen(members->members[0].name));
+    pf_escape(out, list->runs[0].name, strlen(list->runs[0].name));
     pf_buf_str(out, "\nLast: ");
-    pf_escape(out, members->members[members->n - 1].name, strlen(members->members[members->n - 1].name));
+    pf_escape(out, list->runs[list->n - 1].name, strlen(list->runs[list->n - 1].name));
     pf_buf_str(out, "\nOrder: by name, as ls -v\n");
 }
 
@@ -349,9 +349,9 @@ static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t no
     mode_t mode = runs->everybodys ? 0444 : 0400;
     uint32_t number = runs->snapshot.number;
     pf_lock_drop(&all->snapshots.lock);
-    const struct timespec *newest = &runs->members.members[0].info.st.st_mtim;
-    for (unsigned i = 1; i < runs->members.n; i++) {
-        const struct timespec *at = &runs->members.members[i].info.st.st_mtim;
+    const struct timespec *newest = &runs->list.runs[0].info.st.st_mtim;
+    for (unsigned i = 1; i < runs->list.n; i++) {
+        const struct timespec *at = &runs->list.runs[i].info.st.st_mtim;
         if (at->tv_sec > newest->tv_sec)
             newest = at;
     }
@@ -386,7 +386,7 @@ static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const
                  {TOP, EXPORT_LINK, "export"},
                  {TOP, EXPORT, ".export"},
                  {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
-    size_t n = runs->members.too_many ? 1 : sizeof fixed / sizeof *fixed;
+    size_t n = runs->list.too_many ? 1 : sizeof fixed / sizeof *fixed;
     for (size_t f = 0; f < n; f++)
         if (fixed[f].folder == folder && i-- == 0) {
             *name = fixed[f].name;
@@ -412,7 +412,7 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
                             struct pf_op *op)
 {
     struct all_runs *all = self;
-    struct pf_members members;
+    struct pf_run_list list;
     struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, parent->ino);
     int result = !runs ? 0 : strcmp(runs->path, parent->path) != 0 ? ESTALE : check_runs(all, runs, op);
     if (result) {
@@ -422,11 +422,11 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
     if (result && result != ESTALE)
         return result;
     if (!runs) {
-        result = pf_members_list(all->fs, parent->open, parent->path, &members);
+        result = pf_run_list_read(all->fs, parent->open, parent->path, &list);
         if (result)
             return result;
-        runs = add_runs_folder(all, parent, &members);
-        pf_members_free(&members);
+        runs = add_runs_folder(all, parent, &list);
+        pf_run_list_free(&list);
     }
     if (!runs)
         return ENOMEM;
@@ -438,7 +438,7 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
 static bool is_runs_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
 {
     (void)self, (void)folder;
-    return profiles >= PF_MEMBERS_LEAST && !beside;
+    return profiles >= PF_RUNS_LEAST && !beside;
 }
 
 static int look_up_runs(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
@@ -496,7 +496,7 @@ static bool list_runs_entry(void *self, uint64_t ino, uint64_t number, struct pf
     struct all_runs *all = self;
     const char *name;
     uint32_t node;
-    /* open_runs_folder has checked the members. */
+    /* open_runs_folder has checked the runs. */
     struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
     /* EXPORT, the target of the link EXPORT_LINK, is the last entry of runs/ and is not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;

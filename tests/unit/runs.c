@@ -6,7 +6,7 @@ extern const struct pf_driver pf_collapsed_driver, shelf_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
 
 #include "formats/probe.h"
-#include "fs/runs/members.h"
+#include "fs/runs/run_list.h"
 #include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
@@ -49,9 +49,9 @@ const struct pf_driver shelf_driver = {.name = "shelf",
 
 /* ---- order -------------------------------------------------------------------------------------- */
 
-static int by_version(const void *a, const void *b)
+static int by_natural_order(const void *a, const void *b)
 {
-    return pf_compare_versions(*(const char *const *)a, *(const char *const *)b);
+    return pf_natural_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
 static void test_order(void)
@@ -69,7 +69,7 @@ static void test_order(void)
         names[i] = want[(i * 7 + 3) % N];
         write_text(folder, names[i], "");
     }
-    qsort(names, N, sizeof *names, by_version);
+    qsort(names, N, sizeof *names, by_natural_order);
     for (int i = 0; i < N; i++)
         pf_buf_printf(&have, "%s\n", names[i]);
     snprintf(command, sizeof command, "LC_ALL=C ls -A -v %s", folder);
@@ -106,7 +106,7 @@ static void test_limits(void)
     write_text(folder, "many/run1", "1 2 3");
     write_text(folder, "many/notes.txt", "no profile");
     ok(!has_runs(fs, "many"), "a folder of one profile has none");
-    for (int i = 2; i <= PF_MEMBERS_MOST; i++) {
+    for (int i = 2; i <= PF_RUNS_MOST; i++) {
         snprintf(name, sizeof name, "many/run%d", i);
         write_text(folder, name, "1 2 3");
         if (i == 2)

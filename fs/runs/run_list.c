@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/runs/members.h"
+#include "fs/runs/run_list.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -65,7 +65,7 @@ static const char *file_suffix(const char *name)
     return suffix;
 }
 
-int pf_compare_versions(const char *a, const char *b)
+int pf_natural_compare(const char *a, const char *b)
 {
     if ((*a == '.') != (*b == '.'))
         return *a == '.' ? -1 : 1;
@@ -75,15 +75,15 @@ int pf_compare_versions(const char *a, const char *b)
     return result ? result : strcmp(a, b);
 }
 
-/* ---- members ------------------------------------------------------------------------------------ */
+/* ---- the list of runs ---------------------------------------------------------------------------- */
 
-static int by_version(const void *a, const void *b)
+static int by_natural_order(const void *a, const void *b)
 {
-    return pf_compare_versions(((const struct pf_run_member *)a)->name,
-                               ((const struct pf_run_member *)b)->name);
+    return pf_natural_compare(((const struct pf_listed_run *)a)->name,
+                              ((const struct pf_listed_run *)b)->name);
 }
 
-static uint64_t hash_member(uint64_t state, const char *name, const struct stat *st)
+static uint64_t hash_entry(uint64_t state, const char *name, const struct stat *st)
 {
     const uint64_t numbers[] = {st->st_dev,
                                 st->st_ino,
@@ -95,48 +95,48 @@ static uint64_t hash_member(uint64_t state, const char *name, const struct stat 
     return pf_digest(pf_digest(state, name, strlen(name)), numbers, sizeof numbers);
 }
 
-/* Records an entry of the folder. Returns 0, even if the entry is not a member, or an errno value. */
-static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
-                      struct pf_members *members)
+/* Records an entry of the folder. Returns 0, even if the entry is not a run, or an errno value. */
+static int add_run_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
+                         struct pf_run_list *list)
 {
     struct pf_entry_info info = {0};
     struct pf_error error;
     int code = pf_classify_in_time(fs, folder, name, &info);
     if (!code && info.type == PF_ENTRY_FILE)
-        members->others += hash_member(0, name, &info.st); /* a commutative sum: entries come in any order */
+        list->others += hash_entry(0, name, &info.st); /* a commutative sum: entries come in any order */
     if (code || info.type != PF_ENTRY_PROFILE)
         return pf_is_transient(code) ? code : 0;
-    if (members->n == PF_MEMBERS_MOST) {
-        members->too_many = true;
-        members->others++; /* changes the state */
+    if (list->n == PF_RUNS_MOST) {
+        list->too_many = true;
+        list->others++; /* changes the state */
         return ENOENT;
     }
-    struct pf_run_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
+    struct pf_listed_run *grown = realloc(list->runs, (list->n + 1) * sizeof *grown);
     if (!grown)
         return pf_fail_memory(&error), ENOMEM;
-    members->members = grown;
-    struct pf_run_member *member = &grown[members->n];
-    *member = (struct pf_run_member){.info = info};
-    if (asprintf(&member->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
+    list->runs = grown;
+    struct pf_listed_run *listed = &grown[list->n];
+    *listed = (struct pf_listed_run){.info = info};
+    if (asprintf(&listed->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
         return ENOMEM;
-    member->name = strrchr(member->path, '/') ? strrchr(member->path, '/') + 1 : member->path;
-    members->n++;
+    listed->name = strrchr(listed->path, '/') ? strrchr(listed->path, '/') + 1 : listed->path;
+    list->n++;
     return 0;
 }
 
-struct member_listing {
+struct run_listing {
     struct pf_fs *fs;
     const struct pf_folder *folder;
     const char *path;
-    struct pf_members *members;
+    struct pf_run_list *list;
     int result;
 };
 
-static int add_listed_member(void *arg, const char *name, unsigned char type)
+static int add_listed_entry(void *arg, const char *name, unsigned char type)
 {
-    struct member_listing *listing = arg;
+    struct run_listing *listing = arg;
     (void)type;
-    listing->result = note_entry(listing->fs, listing->folder, listing->path, name, listing->members);
+    listing->result = add_run_entry(listing->fs, listing->folder, listing->path, name, listing->list);
     return listing->result;
 }
 
@@ -150,32 +150,32 @@ static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
     return pf_is_transient(code) ? code : 0;
 }
 
-int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
-                    struct pf_members *members)
+int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
+                     struct pf_run_list *list)
 {
-    *members = (struct pf_members){0};
-    struct member_listing listing = {fs, folder, path, members, 0};
+    *list = (struct pf_run_list){0};
+    struct run_listing listing = {fs, folder, path, list, 0};
     int result = look_beside(fs, folder);
     if (!result)
-        result = pf_folder_list(folder, add_listed_member, &listing);
-    if (!result && !members->too_many)
+        result = pf_folder_list(folder, add_listed_entry, &listing);
+    if (!result && !list->too_many)
         result = listing.result;
-    if (!result && members->n < PF_MEMBERS_LEAST)
+    if (!result && list->n < PF_RUNS_LEAST)
         result = ENOENT;
     if (result) {
-        pf_members_free(members);
+        pf_run_list_free(list);
         return result;
     }
-    qsort(members->members, members->n, sizeof *members->members, by_version);
+    qsort(list->runs, list->n, sizeof *list->runs, by_natural_order);
     return 0;
 }
 
-void pf_members_free(struct pf_members *members)
+void pf_run_list_free(struct pf_run_list *list)
 {
-    for (unsigned i = 0; i < members->n; i++)
-        free(members->members[i].path);
-    free(members->members);
-    *members = (struct pf_members){0};
+    for (unsigned i = 0; i < list->n; i++)
+        free(list->runs[i].path);
+    free(list->runs);
+    *list = (struct pf_run_list){0};
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */
@@ -199,7 +199,7 @@ static int note_inside(void *arg, const char *name, unsigned char type)
     inside->left--;
     if (pf_folder_stat(inside->folder, name, &st))
         return 0;
-    inside->state += hash_member(0, name, &st);
+    inside->state += hash_entry(0, name, &st);
     struct pf_folder *below =
         S_ISDIR(st.st_mode) && inside->depth ? pf_folder_open(inside->folder, name) : NULL;
     struct inside deeper = {below, inside->depth - 1, inside->left, 0};
@@ -212,10 +212,10 @@ static int note_inside(void *arg, const char *name, unsigned char type)
     return 0;
 }
 
-uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_entry_info *info,
-                         bool look_inside)
+uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t state, const char *path,
+                           const struct pf_entry_info *info, bool look_inside)
 {
-    state = hash_member(state, path, &info->st);
+    state = hash_entry(state, path, &info->st);
     if (!look_inside || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
         return state;
     struct pf_folder *folder = pf_folder_open(pf_fs_env(fs)->top, path);
@@ -226,10 +226,10 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
     return pf_digest(state, &inside.state, sizeof inside.state);
 }
 
-uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bool look_inside)
+uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool look_inside)
 {
-    uint64_t state = members->others;
-    for (unsigned i = 0; i < members->n; i++)
-        state = pf_member_state(fs, state, members->members[i].path, &members->members[i].info, look_inside);
+    uint64_t state = list->others;
+    for (unsigned i = 0; i < list->n; i++)
+        state = pf_profile_digest(fs, state, list->runs[i].path, &list->runs[i].info, look_inside);
     return state;
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_RUN_LIST_H
+#define PF_RUN_LIST_H
+
+#include "fs/tree/vfs.h"
+
+/* The runs of a folder of SOURCE: the profiles directly in it, sorted like `ls -v`. */
+
+/* The fewest and the most runs that are compared. */
+enum { PF_RUNS_LEAST = 2, PF_RUNS_MOST = 4096 };
+
+struct pf_listed_run {
+    char *path; /* relative to SOURCE */
+    const char *name;
+    struct pf_entry_info info;
+};
+
+struct pf_run_list {
+    struct pf_listed_run *runs;
+    unsigned n;
+    bool
+        too_many; /* the folder has more than PF_RUNS_MOST profiles; the list is incomplete: do not compare */
+    uint64_t others; /* digest of the folder's other files, since a run can be made from several files */
+};
+
+/* Lists the runs of an open folder, whose path is relative to SOURCE. Returns 0 with *list filled; ENOENT if there are too
+ * few runs, or if a profile is made from the folder's files; otherwise an errno value. */
+int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
+                     struct pf_run_list *list);
+void pf_run_list_free(struct pf_run_list *list);
+
+/*
+ * Returns a digest of `state` and of a profile at a path relative to SOURCE. The digest changes when the profile's
+ * attributes change; with look_inside, and if the profile is a directory, also when the attributes of its entries change
+ * (limited to some thousand entries).
+ */
+uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t state, const char *path,
+                           const struct pf_entry_info *info, bool look_inside);
+
+/* Returns a digest that changes when the run list or a run changes (see pf_profile_digest). */
+uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool look_inside);
+
+/* Three-way comparison in the order of `ls -v`. */
+int pf_natural_compare(const char *a, const char *b);
+
+#endif
