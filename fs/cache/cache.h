@@ -27,13 +27,13 @@ struct pf_cache;
 
 /* Types of data. The database stores these numbers, so they must not change. */
 enum pf_datum {
-    PF_DATUM_CACHE,  /* the cache's own data */
-    PF_DATUM_TREE,   /* fields: listings, sizes and small texts of a profile */
-    PF_DATUM_PASSES, /* fields: results of passes over a profile */
-    PF_DATUM_PART,   /* fields: a profile's part of the tables that cover many profiles */
-    PF_DATUM_PROBES, /* probe results of 64 files, by inode */
-    PF_DATUM_INDEX,  /* the index of an archive */
-    PF_DATUM_SUMS,   /* aggregates of a profile; number: metric + 1, or 0 for all metrics */
+    PF_DATUM_CACHE,   /* the cache's own data */
+    PF_DATUM_TREE,    /* fields: listings, sizes and small texts of a profile */
+    PF_DATUM_PASSES,  /* fields: results of passes over a profile */
+    PF_DATUM_EXCERPT, /* fields: a profile's excerpt for the tables over several profiles */
+    PF_DATUM_PROBES,  /* probe results of 64 files, by inode */
+    PF_DATUM_INDEX,   /* the index of an archive */
+    PF_DATUM_SUMS,    /* aggregates of a profile; number: metric + 1, or 0 for all metrics */
 };
 
 /*

@@ -15,7 +15,7 @@
 #include "fs/fuse/sandbox.h"
 #include "fs/profile/cached.h"
 #include "fs/profile/names.h"
-#include "fs/runs/part.h"
+#include "fs/runs/excerpt.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs.h"
@@ -244,7 +244,7 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
         print_error(path, &op->error);
         raise_index_status(indexing, pf_exit_of(op->error.code));
     } else {
-        pf_part_put(profile, info);
+        pf_excerpt_put(profile, info);
         indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
         if (indexing->report)
             print_counts(path, pf_profile_model(profile));

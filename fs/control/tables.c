@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
-#include "fs/runs/part.h"
+#include "fs/runs/excerpt.h"
 #include "fs/runs/run_list.h"
 #include "fs/tree/listing.h"
 
@@ -49,28 +49,28 @@ static int add_profile_rows(void *arg, const char *path, const struct pf_entry_i
 {
     struct tables_making *making = arg;
     struct pf_error failure = {0};
-    struct pf_part part;
+    struct pf_excerpt excerpt;
     struct pf_buf rows = {0};
     making->state = pf_profile_digest(making->fs, making->state, path, info, true);
     if (!making->text || pf_driver_extra_of(info->driver)->beside)
         return 0;
-    int failed = pf_part_get(making->fs, path, info, PF_PART_WHOLE, true, &part, &failure);
-    if (failed && pf_part_is_hindered(&failure)) {
+    int failed = pf_excerpt_get(making->fs, path, info, PF_EXCERPT_WHOLE, true, &excerpt, &failure);
+    if (failed && pf_is_transient(failure.code)) {
         *error = failure;
         return -1;
     }
     if (pf_fs_env(making->fs)->root_name || pf_root_is_profile(making->fs))
         path = ".";
-    pf_part_summary(failed ? NULL : &part, info, failure.what, NULL, path, &rows);
-    int result = pf_part_append(making->text[SUMMARY], &rows, error);
-    static const enum control_table tables[PF_PART_ROWS] = {
-        [PF_PART_FUNCTIONS] = FUNCTIONS, [PF_PART_WARNINGS] = WARNINGS};
-    for (size_t r = 0; r < PF_PART_ROWS && !failed && !result; r++) {
-        pf_part_print(&part, r, path, &rows);
-        result = pf_part_append(making->text[tables[r]], &rows, error);
+    pf_excerpt_summary(failed ? NULL : &excerpt, info, failure.what, NULL, path, &rows);
+    int result = pf_append_text(making->text[SUMMARY], &rows, error);
+    static const enum control_table tables[PF_EXCERPT_ROWS] = {
+        [PF_EXCERPT_FUNCTIONS] = FUNCTIONS, [PF_EXCERPT_WARNINGS] = WARNINGS};
+    for (size_t r = 0; r < PF_EXCERPT_ROWS && !failed && !result; r++) {
+        pf_excerpt_print(&excerpt, r, path, &rows);
+        result = pf_append_text(making->text[tables[r]], &rows, error);
     }
     if (!failed)
-        pf_part_free(&part);
+        pf_excerpt_free(&excerpt);
     pf_buf_free(&rows);
     return result;
 }

@@ -377,12 +377,12 @@ void pf_datum_put_tree(struct pf_profile *profile)
     pf_buf_free(&out);
 }
 
-void pf_datum_put_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
+void pf_datum_put_excerpt(struct pf_profile *profile, const struct stat *st, const struct pf_buf *excerpt)
 {
     if (!profile->path || !profile->env->cache || !pf_profile_intact(profile))
         return;
     profile->device = st->st_dev;
-    pf_datum_put(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, part);
+    pf_datum_put(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_EXCERPT, 0, excerpt);
 }
 
 /* ---- the cached tree, in memory ------------------------------------------------------------------------------- */

@@ -205,15 +205,15 @@ struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driv
     return NULL;
 }
 
-char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                        const struct stat *st, size_t *size)
+char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                           const struct stat *st, size_t *size)
 {
     struct pf_error error;
     struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     profile->device = st->st_dev;
-    char *bytes = pf_datum_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+    char *bytes = pf_datum_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_EXCERPT, 0,
                                size, &profile->access);
     pf_profile_release(profile);
     return bytes;

@@ -170,12 +170,12 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
 
 /*
  * Bytes in the database about one profile, used by modules that span profiles. They are valid while the profile's
- * inputs are unchanged. `path` and *st identify the profile at its path below SOURCE. pf_datum_get_part returns a copy
+ * inputs are unchanged. `path` and *st identify the profile at its path below SOURCE. pf_datum_get_excerpt returns a copy
  * owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
  */
-char *pf_datum_get_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                        const struct stat *st, size_t *size);
-void pf_datum_put_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
+char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                           const struct stat *st, size_t *size);
+void pf_datum_put_excerpt(struct pf_profile *profile, const struct stat *st, const struct pf_buf *excerpt);
 
 /* ---- files --------------------------------------------------------------------- */
 

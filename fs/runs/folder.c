@@ -8,7 +8,7 @@
 
 #include "fs/draw/draw.h"
 #include "fs/runs/changes.h"
-#include "fs/runs/part.h"
+#include "fs/runs/excerpt.h"
 #include "fs/text/csv.h"
 
 /* ---- visits of all runs, in parallel --------------------------------------------------------------- */
@@ -28,12 +28,12 @@ struct run_visits {
     struct pf_error *error; /* of the first visit that failed */
 };
 
-/* Waits for the turn of run i. Returns 0, or -1 if the failure is not the profile's (see pf_part_is_hindered) or an
- * earlier visit has failed. */
+/* Waits for the turn of run i. Returns 0, or -1 if the failure is transient, and so not the profile's, or if an earlier visit
+ * has failed. */
 static int begin_turn(struct run_visits *visits, unsigned i, const struct pf_error *failure)
 {
     pf_turn_begin(pf_fs_env(visits->fs)->pool, &visits->turns, i);
-    return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
+    return atomic_load(&visits->failed) || pf_is_transient(failure->code) ? -1 : 0;
 }
 
 static void end_turn(struct run_visits *visits, int result, const struct pf_error *failure)
@@ -72,7 +72,7 @@ static bool is_shared(const struct pf_shared *shared, const struct pf_metric *me
 }
 
 /* Finds or adds the shared metric with the same name and unit; NULL: out of memory. */
-static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct pf_part_metric *it)
+static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct pf_excerpt_metric *it)
 {
     const struct pf_metric metric = {.name = it->name, .unit = it->unit};
     for (size_t i = 0; i < all->n; i++)
@@ -88,13 +88,13 @@ static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct p
     return shared->name && shared->unit && shared->dir ? shared : NULL;
 }
 
-static int note_metrics(void *arg, unsigned run, const struct pf_part *part, const char *why,
+static int note_metrics(void *arg, unsigned run, const struct pf_excerpt *excerpt, const char *why,
                         struct pf_error *error)
 {
     struct pf_shared_metrics *all = arg;
-    struct pf_part_metric metric;
+    struct pf_excerpt_metric metric;
     (void)why;
-    for (size_t at = 0; part && pf_part_metric(part, &at, &metric);) {
+    for (size_t at = 0; excerpt && pf_excerpt_metric(excerpt, &at, &metric);) {
         struct pf_shared *shared = shared_of(all, &metric);
         if (!shared)
             return pf_fail_memory(error);
@@ -156,50 +156,50 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
-/* Receives each run's part or, for a run that cannot be opened, NULL and the reason. If that run is a directory, the
- * result is closed to other users, since the directory's mode does not show who may read the files in it. */
-typedef int take_part(void *arg, unsigned i, const struct pf_part *part, const char *why,
-                      struct pf_error *error);
-struct parts {
-    enum pf_part_extent extent;
-    take_part *take;
+/* Receives each run's excerpt or, for a run that cannot be opened, NULL and the reason. If that run is a directory, the
+ * result is private, since the directory's mode does not show who may read the files in it. */
+typedef int take_excerpt(void *arg, unsigned i, const struct pf_excerpt *excerpt, const char *why,
+                         struct pf_error *error);
+struct excerpts {
+    enum pf_excerpt_extent extent;
+    take_excerpt *take;
     void *arg;
-    bool *closed;
+    bool *is_private;
 };
 
-static void visit_part(struct run_visits *visits, unsigned i)
+static void visit_excerpt(struct run_visits *visits, unsigned i)
 {
-    const struct parts *parts = visits->arg;
+    const struct excerpts *excerpts = visits->arg;
     const struct pf_listed_run *listed = &visits->list->runs[i];
     struct pf_error failure = {0};
-    struct pf_part part;
+    struct pf_excerpt excerpt;
     bool use_cache = !pf_fs_options(visits->fs)->others;
-    int failed =
-        pf_part_get(visits->fs, listed->path, &listed->info, parts->extent, use_cache, &part, &failure);
+    int failed = pf_excerpt_get(visits->fs, listed->path, &listed->info, excerpts->extent, use_cache,
+                                &excerpt, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result) {
-        *parts->closed |= failed ? S_ISDIR(listed->info.st.st_mode) : part.closed;
-        result = parts->take(parts->arg, i, failed ? NULL : &part, failure.what, &failure);
+        *excerpts->is_private |= failed ? S_ISDIR(listed->info.st.st_mode) : excerpt.is_private;
+        result = excerpts->take(excerpts->arg, i, failed ? NULL : &excerpt, failure.what, &failure);
     }
     end_turn(visits, result, &failure);
     if (!failed)
-        pf_part_free(&part);
+        pf_excerpt_free(&excerpt);
 }
 
-static int each_part(struct pf_fs *fs, const struct pf_run_list *list, enum pf_part_extent extent,
-                     take_part *take, void *arg, bool *closed, struct pf_error *error)
+static int each_excerpt(struct pf_fs *fs, const struct pf_run_list *list, enum pf_excerpt_extent extent,
+                        take_excerpt *take, void *arg, bool *is_private, struct pf_error *error)
 {
-    struct parts parts = {extent, take, arg, closed};
-    *closed = false;
-    return visit_all_runs((struct run_visits){.fs = fs, .list = list, .visit = visit_part, .arg = &parts},
-                          error);
+    struct excerpts excerpts = {extent, take, arg, is_private};
+    *is_private = false;
+    return visit_all_runs(
+        (struct run_visits){.fs = fs, .list = list, .visit = visit_excerpt, .arg = &excerpts}, error);
 }
 
 int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
                    struct pf_error *error)
 {
     *shared = (struct pf_shared_metrics){.primary = -1};
-    int result = each_part(fs, list, PF_PART_METRICS, note_metrics, shared, &shared->closed, error);
+    int result = each_excerpt(fs, list, PF_EXCERPT_METRICS, note_metrics, shared, &shared->is_private, error);
     if (!result) {
         drop_single(shared);
         choose_primary(shared);
@@ -223,23 +223,23 @@ struct summary {
     struct pf_buf *out;
 };
 
-static int add_summary(void *arg, unsigned i, const struct pf_part *part, const char *why,
+static int add_summary(void *arg, unsigned i, const struct pf_excerpt *excerpt, const char *why,
                        struct pf_error *error)
 {
     const struct summary *summary = arg;
     const struct pf_listed_run *listed = &summary->list->runs[i];
-    pf_part_summary(part, &listed->info, why, listed->name, NULL, summary->out);
+    pf_excerpt_summary(excerpt, &listed->info, why, listed->name, NULL, summary->out);
     return summary->out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *closed,
+int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *is_private,
                     struct pf_error *error)
 {
     struct summary summary = {list, out};
     pf_buf_str(
         out,
         "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
-    return each_part(fs, list, PF_PART_WHOLE, add_summary, &summary, closed, error);
+    return each_excerpt(fs, list, PF_EXCERPT_WHOLE, add_summary, &summary, is_private, error);
 }
 
 /* ---- one metric --------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ enum { IN_MEMORY = 1 << 20 }; /* maximum size of a text in memory, in bytes; a l
 static int append_rows(struct folder_making *making, enum pf_runs_table table, struct pf_buf *out,
                        struct pf_error *error)
 {
-    return pf_part_append(making->texts->table[table], out, error);
+    return pf_append_text(making->texts->table[table], out, error);
 }
 
 static int find_shared_metric(const struct pf_model *model, const struct pf_shared *shared)
@@ -301,7 +301,7 @@ static int add_run_values(struct folder_making *making, const struct pf_listed_r
     making->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = listed->name;
     note_format(making, pf_profile_model(profile)->driver->name);
-    making->texts->closed |= pf_part_is_closed(profile);
+    making->texts->is_private |= pf_excerpt_is_private(profile);
     pf_changes_note_total(&making->changes, run, aggregate, metric);
     int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
@@ -316,7 +316,7 @@ static void visit_run(struct run_visits *visits, unsigned i)
     struct pf_op op = PF_OP;
     struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
-    struct pf_profile *profile = pf_part_open(visits->fs, listed->path, &listed->info, failure);
+    struct pf_profile *profile = pf_excerpt_open(visits->fs, listed->path, &listed->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
@@ -502,14 +502,14 @@ void pf_runs_texts_free(struct pf_runs_texts *texts)
 {
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         pf_store_free(texts->table[t]);
-    *texts = (struct pf_runs_texts){.closed = false};
+    *texts = (struct pf_runs_texts){.is_private = false};
 }
 
 int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,
                  struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
-    *texts = (struct pf_runs_texts){.closed = false};
+    *texts = (struct pf_runs_texts){.is_private = false};
     struct folder_making making = {
         .fs = fs,
         .list = list,

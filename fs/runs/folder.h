@@ -19,14 +19,15 @@ struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;
     int primary; /* index, -1 if there are no metrics */
-    bool closed; /* some users may not read all files the runs have used so far; see pf_part.closed */
+    bool
+        is_private; /* some users may not read all files the runs have used so far; see pf_excerpt.is_private */
 };
 int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
                    struct pf_error *error);
 void pf_shared_free(struct pf_shared_metrics *shared);
 
 /* Appends the text of profiles_summary.csv. */
-int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *closed,
+int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *is_private,
                     struct pf_error *error);
 
 /* The texts that compare one metric. */
@@ -40,7 +41,7 @@ enum pf_runs_table {
 };
 struct pf_runs_texts {
     struct pf_store *table[PF_RUNS_TABLES]; /* flushed (see pf_store_flush); NULL: not made */
-    bool closed;
+    bool is_private;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);
 int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,

@@ -32,7 +32,7 @@ struct runs {
     /* Guarded by the lock of the snapshots: */
     bool
         inside; /* the state covers the entries of runs that are directories: set before these entries are read */
-    bool everybodys; /* all users may read all runs and all files used so far */
+    bool is_public;  /* all users may read all runs and all files used so far */
     bool listed;     /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
 };
@@ -128,9 +128,9 @@ static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtua
     runs->list = *list;
     *list = (struct pf_run_list){0};
     runs->snapshot.state = pf_run_list_digest(all->fs, &runs->list, false);
-    runs->everybodys = true;
+    runs->is_public = true;
     for (unsigned i = 0; i < runs->list.n; i++)
-        runs->everybodys &= (runs->list.runs[i].info.st.st_mode & 0444) == 0444;
+        runs->is_public &= (runs->list.runs[i].info.st.st_mode & 0444) == 0444;
     return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, parent->ino, true);
 }
 
@@ -140,15 +140,15 @@ static void release_runs(struct all_runs *all, struct runs *runs)
 }
 
 /*
- * Withdraws other users' access if a text was made from files that not all users may read (`closed`). The kernel caches
+ * Withdraws other users' access if a text was made from files that not all users may read (`is_private`). The kernel caches
  * the old permissions, so runs/ gets another inode number, for which the kernel requests new attributes. The caller holds
  * the lock of the snapshots.
  */
-static void close_off(struct all_runs *all, struct runs *runs, bool closed)
+static void make_private(struct all_runs *all, struct runs *runs, bool is_private)
 {
-    if (!closed || !pf_fs_options(all->fs)->others || !runs->everybodys)
+    if (!is_private || !pf_fs_options(all->fs)->others || !runs->is_public)
         return;
-    runs->everybodys = false;
+    runs->is_public = false;
     pf_snapshot_renumber(&all->snapshots, &runs->snapshot);
 }
 
@@ -177,7 +177,7 @@ static int make_metrics_list(struct all_runs *all, struct runs *runs, struct pf_
     pf_lock_take(&all->snapshots.lock);
     runs->metrics = metrics;
     runs->listed = true;
-    close_off(all, runs, metrics.closed);
+    make_private(all, runs, metrics.is_private);
     pf_lock_drop(&all->snapshots.lock);
     return 0;
 }
@@ -185,8 +185,8 @@ static int make_metrics_list(struct all_runs *all, struct runs *runs, struct pf_
 static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_buf summary = {0};
-    bool closed;
-    if (pf_runs_summary(all->fs, &runs->list, &summary, &closed, error)) {
+    bool is_private;
+    if (pf_runs_summary(all->fs, &runs->list, &summary, &is_private, error)) {
         pf_buf_free(&summary);
         return -1;
     }
@@ -194,7 +194,7 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error
     if (!text)
         return -1;
     pf_lock_take(&all->snapshots.lock);
-    close_off(all, runs, closed);
+    make_private(all, runs, is_private);
     pf_lock_drop(&all->snapshots.lock);
     return pf_snapshot_publish(&all->snapshots, &runs->snapshot, SUMMARY_TEXT, &text, 1, error);
 }
@@ -205,7 +205,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
     if (pf_runs_make(all->fs, &runs->list, &runs->metrics.metrics[m], &texts, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
-    close_off(all, runs, texts.closed);
+    make_private(all, runs, texts.is_private);
     pf_lock_drop(&all->snapshots.lock);
     return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TABLES,
                                texts.table, PF_RUNS_TABLES, error);
@@ -346,7 +346,7 @@ static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t 
 static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t node, struct pf_attr *attr)
 {
     pf_lock_take(&all->snapshots.lock);
-    mode_t mode = runs->everybodys ? 0444 : 0400;
+    mode_t mode = runs->is_public ? 0444 : 0400;
     uint32_t number = runs->snapshot.number;
     pf_lock_drop(&all->snapshots.lock);
     const struct timespec *newest = &runs->list.runs[0].info.st.st_mtim;

@@ -22,7 +22,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
 {
     struct pf_buf value = {0};
     pf_buf_str(&value, text);
-    pf_cache_put(db, NULL, 1 + key, PF_DATUM_PART, 0, &value);
+    pf_cache_put(db, NULL, 1 + key, PF_DATUM_EXCERPT, 0, &value);
     pf_buf_free(&value);
 }
 
@@ -30,7 +30,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
 static bool has(struct pf_cache *db, uint64_t key, const char *text)
 {
     size_t size = 0;
-    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
+    char *value = pf_cache_get(db, 1 + key, PF_DATUM_EXCERPT, 0, &size, NULL);
     bool same = text ? value && size == strlen(text) && !memcmp(value, text, size) : !value;
     free(value);
     return same;
@@ -90,7 +90,7 @@ static void test_large(const char *folder)
        "a datum of several parts is read completely");
     free(stored);
     ok(!pf_cache_get(other, 1, PF_DATUM_PASSES, 2, &size, NULL) &&
-           !pf_cache_get(other, 1, PF_DATUM_PART, 3, &size, NULL),
+           !pf_cache_get(other, 1, PF_DATUM_EXCERPT, 3, &size, NULL),
        "under its type and number only");
     value.size = 1000;
     pf_cache_put(other, NULL, 1, PF_DATUM_PASSES, 3, &value);
@@ -125,7 +125,7 @@ static void put_under(struct pf_cache *db, const char *letters, uint64_t number,
     struct pf_cache_head head = {letters, strlen(letters), has_letters};
     struct pf_buf value = {0};
     pf_buf_str(&value, text);
-    pf_cache_put(db, &head, 1, PF_DATUM_PART, number, &value);
+    pf_cache_put(db, &head, 1, PF_DATUM_EXCERPT, number, &value);
     pf_buf_free(&value);
 }
 
@@ -134,7 +134,7 @@ static bool has_under(struct pf_cache *db, const char *letters, uint64_t number,
 {
     size_t size = 0;
     struct pf_buf head = {0};
-    char *value = pf_cache_get(db, 1, PF_DATUM_PART, number, &size, &head);
+    char *value = pf_cache_get(db, 1, PF_DATUM_EXCERPT, number, &size, &head);
     bool same = text ? value && size == strlen(text) && !memcmp(value, text, size) &&
                            head.size == strlen(letters) && !memcmp(head.data, letters, head.size)
                      : !value;
@@ -422,7 +422,7 @@ static void test_killed(const char *folder)
         struct pf_cache *db = pf_cache_new(folder);
         for (uint64_t key = 0; key < 500; key++) {
             size_t size;
-            char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
+            char *value = pf_cache_get(db, 1 + key, PF_DATUM_EXCERPT, 0, &size, NULL);
             wrong += value && (size != 3 || memcmp(value, "one", 3) != 0) &&
                      (size != 299 || value[0] != value[298]);
             free(value);
@@ -468,7 +468,7 @@ struct getter {
 static bool is_kept(struct pf_cache *db, uint64_t key)
 {
     size_t size;
-    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
+    char *value = pf_cache_get(db, 1 + key, PF_DATUM_EXCERPT, 0, &size, NULL);
     free(value);
     return value;
 }

@@ -227,7 +227,7 @@ static void put_part(struct process *process, uint64_t number)
 {
     struct pf_buf text = {0};
     pf_buf_str(&text, "part");
-    pf_datum_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_PART, number, &text);
+    pf_datum_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_EXCERPT, number, &text);
     pf_buf_free(&text);
 }
 
@@ -237,7 +237,7 @@ static bool has_part(const char *folder, const char *cache, uint64_t number)
     struct pf_access access;
     size_t size;
     begin(&process, folder, cache);
-    char *part = pf_datum_get(process.profile, pf_profile_open_key(process.profile), PF_DATUM_PART, number,
+    char *part = pf_datum_get(process.profile, pf_profile_open_key(process.profile), PF_DATUM_EXCERPT, number,
                               &size, &access);
     free(part);
     end(&process, false);

@@ -422,7 +422,7 @@ static void test_newer_calls(void)
 static bool is_kept(struct pf_cache *cache, uint64_t source)
 {
     size_t size = 0;
-    char *value = pf_cache_get(cache, source, PF_DATUM_PART, 0, &size, NULL);
+    char *value = pf_cache_get(cache, source, PF_DATUM_EXCERPT, 0, &size, NULL);
     bool kept = value && size == 4 && !memcmp(value, "text", 4);
     free(value);
     return kept;
@@ -432,7 +432,7 @@ static void keep(struct pf_cache *cache, uint64_t source)
 {
     struct pf_buf text = {0};
     pf_buf_str(&text, "text");
-    pf_cache_put(cache, NULL, source, PF_DATUM_PART, 0, &text);
+    pf_cache_put(cache, NULL, source, PF_DATUM_EXCERPT, 0, &text);
     pf_buf_free(&text);
 }
 

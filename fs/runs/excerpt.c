@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/runs/part.h"
+#include "fs/runs/excerpt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,31 +13,31 @@
 #include "fs/sums/order.h"
 #include "fs/text/csv.h"
 
-/* Maximum size of a cached part; a larger part is made again instead. */
-enum { KEPT_MAX = 1 << 20 };
+/* Maximum size of a cached excerpt; a larger excerpt is made again instead. */
+enum { CACHED_MAX = 1 << 20 };
 
-void pf_part_free(struct pf_part *part)
+void pf_excerpt_free(struct pf_excerpt *excerpt)
 {
-    pf_buf_free(&part->metrics);
-    pf_buf_free(&part->summary);
-    for (size_t r = 0; r < PF_PART_ROWS; r++)
-        pf_buf_free(&part->rows[r]);
-    *part = (struct pf_part){.metrics = {0}};
+    pf_buf_free(&excerpt->metrics);
+    pf_buf_free(&excerpt->summary);
+    for (size_t r = 0; r < PF_EXCERPT_ROWS; r++)
+        pf_buf_free(&excerpt->rows[r]);
+    *excerpt = (struct pf_excerpt){.metrics = {0}};
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-static int part_primary_of(const struct pf_model *model)
+static int excerpt_primary_metric(const struct pf_model *model)
 {
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
-static void add_part_metrics(struct pf_profile *profile, struct pf_buf *out)
+static void add_excerpt_metrics(struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return;
-    int primary = part_primary_of(model);
+    int primary = excerpt_primary_metric(model);
     for (uint32_t m = 0; m < model->n_metrics; m++) {
         char dir[PF_NAME_MAX + 1];
         const struct pf_metric *metric = &model->metrics[m];
@@ -101,12 +101,12 @@ static void add_functions(const struct pf_model *model, unsigned primary, const 
     }
 }
 
-/* Makes all of a part. aggregate NULL: the profile has no measurements. */
-static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, struct pf_part *part,
-                struct pf_error *error)
+/* Makes a whole excerpt. aggregate NULL: the profile has no measurements. */
+static int make_excerpt(struct pf_profile *profile, struct pf_aggregate *aggregate,
+                        struct pf_excerpt *excerpt, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
-    int primary = aggregate ? part_primary_of(model) : -1;
+    int primary = aggregate ? excerpt_primary_metric(model) : -1;
     const struct pf_metric *metric = primary >= 0 ? &model->metrics[primary] : NULL;
     struct pf_order *functions = NULL;
     if (metric && !(functions = pf_order_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
@@ -117,8 +117,8 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
     struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
     if (metric && pf_adds_up(metric) && functions->n_functions)
         pf_function_cells(model, functions, 0, first);
-    add_part_metrics(profile, &part->metrics);
-    add_warnings(profile, &part->rows[PF_PART_WARNINGS], &worst);
+    add_excerpt_metrics(profile, &excerpt->metrics);
+    add_warnings(profile, &excerpt->rows[PF_EXCERPT_WARNINGS], &worst);
     const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items))
                                               : pf_absent(),
                                     aggregate ? pf_uint(model->contexts->count) : pf_absent(),
@@ -129,13 +129,13 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
                                     pf_uint(pf_warning_count(profile)),
                                     worst,
                                     first[PF_FUNCTION_NAME]};
-    pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
+    pf_csv_row(&excerpt->summary, cells, sizeof cells / sizeof *cells, 0);
     if (functions) {
-        add_functions(model, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
+        add_functions(model, (unsigned)primary, functions, &excerpt->rows[PF_EXCERPT_FUNCTIONS]);
         pf_order_release(aggregate, functions);
     }
-    bool failed = part->metrics.failed || part->summary.failed || part->rows[PF_PART_WARNINGS].failed ||
-                  part->rows[PF_PART_FUNCTIONS].failed;
+    bool failed = excerpt->metrics.failed || excerpt->summary.failed ||
+                  excerpt->rows[PF_EXCERPT_WARNINGS].failed || excerpt->rows[PF_EXCERPT_FUNCTIONS].failed;
     if (failed)
         return pf_fail_memory(error);
     return aggregate ? pf_aggregate_check(aggregate, error) : 0;
@@ -143,58 +143,59 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
 
 /* ---- caching ------------------------------------------------------------------------------------ */
 
-static void keep(struct pf_profile *profile, const struct pf_entry_info *info, const struct pf_part *part)
+static void cache_excerpt(struct pf_profile *profile, const struct pf_entry_info *info,
+                          const struct pf_excerpt *excerpt)
 {
     struct pf_buf out = {0};
-    pf_fields_add(&out, PF_FIELD_METRICS, 0, part->metrics.data, part->metrics.size);
-    pf_fields_add(&out, PF_FIELD_SUMMARY, 0, part->summary.data, part->summary.size);
-    for (size_t r = 0; r < PF_PART_ROWS; r++)
-        pf_fields_add(&out, PF_FIELD_ROWS, r, part->rows[r].data, part->rows[r].size);
-    if (out.size <= KEPT_MAX)
-        pf_datum_put_part(profile, &info->st, &out);
+    pf_fields_add(&out, PF_FIELD_METRICS, 0, excerpt->metrics.data, excerpt->metrics.size);
+    pf_fields_add(&out, PF_FIELD_SUMMARY, 0, excerpt->summary.data, excerpt->summary.size);
+    for (size_t r = 0; r < PF_EXCERPT_ROWS; r++)
+        pf_fields_add(&out, PF_FIELD_ROWS, r, excerpt->rows[r].data, excerpt->rows[r].size);
+    if (out.size <= CACHED_MAX)
+        pf_datum_put_excerpt(profile, &info->st, &out);
     pf_buf_free(&out);
 }
 
-static struct pf_buf *text_of_field(struct pf_part *part, const struct pf_field *field)
+static struct pf_buf *excerpt_text_of(struct pf_excerpt *excerpt, const struct pf_field *field)
 {
     switch (field->type) {
     case PF_FIELD_METRICS:
-        return &part->metrics;
+        return &excerpt->metrics;
     case PF_FIELD_SUMMARY:
-        return &part->summary;
+        return &excerpt->summary;
     case PF_FIELD_ROWS:
-        return field->number < PF_PART_ROWS ? &part->rows[field->number] : NULL;
+        return field->number < PF_EXCERPT_ROWS ? &excerpt->rows[field->number] : NULL;
     default:
         return NULL;
     }
 }
 
-static bool get_cached_part(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
-                            struct pf_part *part)
+static bool read_cached_excerpt(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                                struct pf_excerpt *excerpt)
 {
     struct pf_buf stored = {0};
     struct pf_field field;
-    struct pf_part kept = {.metrics = {0}};
-    stored.data = pf_datum_get_part(pf_fs_env(fs), info->driver, path, &info->st, &stored.size);
+    struct pf_excerpt cached = {.metrics = {0}};
+    stored.data = pf_datum_get_excerpt(pf_fs_env(fs), info->driver, path, &info->st, &stored.size);
     bool sound = stored.data && pf_fields_are_sound(stored.data, stored.size);
     for (const char *at = NULL; sound && (at = pf_fields_next(&stored, at, &field));) {
-        struct pf_buf *text = text_of_field(&kept, &field);
+        struct pf_buf *text = excerpt_text_of(&cached, &field);
         if (text)
             pf_buf_add(text, at, field.size);
         sound = text && !text->failed;
     }
     free(stored.data);
     if (sound)
-        *part = kept;
+        *excerpt = cached;
     else
-        pf_part_free(&kept);
+        pf_excerpt_free(&cached);
     return sound;
 }
 
 /* ---- getting ------------------------------------------------------------------------------------ */
 
-struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
-                                struct pf_error *error)
+struct pf_profile *pf_excerpt_open(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                                   struct pf_error *error)
 {
     struct pf_op op = PF_OP;
     struct pf_profile *profile = pf_fs_open_profile(fs, path, info->driver, &op.error);
@@ -205,26 +206,27 @@ struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct
     return NULL;
 }
 
-bool pf_part_is_closed(struct pf_profile *profile)
+bool pf_excerpt_is_private(struct pf_profile *profile)
 {
     return (pf_profile_access(profile).mode & 0444) != 0444;
 }
 
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
-                enum pf_part_extent extent, bool may_use_cache, struct pf_part *part, struct pf_error *error)
+int pf_excerpt_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                   enum pf_excerpt_extent extent, bool may_use_cache, struct pf_excerpt *excerpt,
+                   struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     struct pf_op op = PF_OP;
-    *part = (struct pf_part){.metrics = {0}};
-    if (may_use_cache && get_cached_part(fs, path, info, part))
+    *excerpt = (struct pf_excerpt){.metrics = {0}};
+    if (may_use_cache && read_cached_excerpt(fs, path, info, excerpt))
         return 0;
-    struct pf_profile *profile = pf_part_open(fs, path, info, error);
+    struct pf_profile *profile = pf_excerpt_open(fs, path, info, error);
     if (!profile)
         return -1;
     int result = 0;
-    if (extent == PF_PART_METRICS) {
-        add_part_metrics(profile, &part->metrics);
-        result = part->metrics.failed ? pf_fail_memory(error) : 0;
+    if (extent == PF_EXCERPT_METRICS) {
+        add_excerpt_metrics(profile, &excerpt->metrics);
+        result = excerpt->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
         result = pf_profile_stage(profile, PF_CHECKED, &op);
         if (!result && pf_profile_model(profile)->partitions.plural)
@@ -232,38 +234,39 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *
         if (result)
             *error = op.error;
         else
-            result = make(profile, aggregate, part, error);
+            result = make_excerpt(profile, aggregate, excerpt, error);
         if (!result)
-            keep(profile, info, part);
+            cache_excerpt(profile, info, excerpt);
     }
-    part->closed = pf_part_is_closed(profile);
+    excerpt->is_private = pf_excerpt_is_private(profile);
     if (result)
-        pf_part_free(part);
+        pf_excerpt_free(excerpt);
     pf_profile_release(profile);
     return result;
 }
 
-void pf_part_put(struct pf_profile *profile, const struct pf_entry_info *info)
+void pf_excerpt_put(struct pf_profile *profile, const struct pf_entry_info *info)
 {
     struct pf_error error;
-    struct pf_part part = {.metrics = {0}};
+    struct pf_excerpt excerpt = {.metrics = {0}};
     if (!pf_driver_extra_of(info->driver)->beside &&
-        !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
-        keep(profile, info, &part);
-    pf_part_free(&part);
+        !make_excerpt(profile, pf_profile_aggregate_now(profile, -1), &excerpt, &error))
+        cache_excerpt(profile, info, &excerpt);
+    pf_excerpt_free(&excerpt);
 }
 
 /* ---- printing ----------------------------------------------------------------------------------- */
 
-bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metric *metric)
+bool pf_excerpt_metric(const struct pf_excerpt *excerpt, size_t *at, struct pf_excerpt_metric *metric)
 {
     const char **texts[] = {&metric->name, &metric->unit, &metric->dir};
-    const char *bytes = part->metrics.data;
-    if (*at >= part->metrics.size)
+    const char *bytes = excerpt->metrics.data;
+    if (*at >= excerpt->metrics.size)
         return false;
     metric->primary = bytes[(*at)++] == 'p';
     for (size_t t = 0; t < 3; t++) {
-        const char *end = *at < part->metrics.size ? memchr(bytes + *at, 0, part->metrics.size - *at) : NULL;
+        const char *end =
+            *at < excerpt->metrics.size ? memchr(bytes + *at, 0, excerpt->metrics.size - *at) : NULL;
         if (!end)
             return false;
         *texts[t] = bytes + *at;
@@ -272,8 +275,8 @@ bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metri
     return true;
 }
 
-void pf_part_summary(const struct pf_part *part, const struct pf_entry_info *info, const char *message,
-                     const char *run, const char *path, struct pf_buf *out)
+void pf_excerpt_summary(const struct pf_excerpt *excerpt, const struct pf_entry_info *info,
+                        const char *message, const char *run, const char *path, struct pf_buf *out)
 {
     char mtime[64];
     struct tm tm;
@@ -281,18 +284,19 @@ void pf_part_summary(const struct pf_part *part, const struct pf_entry_info *inf
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
     const struct pf_cell first[] = {pf_string(run), pf_string(info->driver->name), pf_string(mtime)};
     pf_csv_row(out, first + !run, 3 - (size_t)!run, ',');
-    if (part)
-        pf_buf_add(out, part->summary.data, part->summary.size);
+    if (excerpt)
+        pf_buf_add(out, excerpt->summary.data, excerpt->summary.size);
     else
         pf_buf_str(out, ",,,,,,,,");
     pf_buf_char(out, ',');
-    const struct pf_cell last[] = {pf_string(path), part ? pf_absent() : pf_string(message)};
+    const struct pf_cell last[] = {pf_string(path), excerpt ? pf_absent() : pf_string(message)};
     pf_csv_row(out, last + !path, 2 - (size_t)!path, '\n');
 }
 
-void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out)
+void pf_excerpt_print(const struct pf_excerpt *excerpt, enum pf_excerpt_rows which, const char *path,
+                      struct pf_buf *out)
 {
-    const struct pf_buf *rows = &part->rows[which];
+    const struct pf_buf *rows = &excerpt->rows[which];
     struct pf_buf cell = {0};
     const struct pf_cell of_path = pf_string(path);
     pf_csv_cell(&cell, &of_path);
@@ -308,7 +312,7 @@ void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const ch
     pf_buf_free(&cell);
 }
 
-int pf_part_append(struct pf_store *store, struct pf_buf *text, struct pf_error *error)
+int pf_append_text(struct pf_store *store, struct pf_buf *text, struct pf_error *error)
 {
     int result = text->failed ? pf_fail_memory(error) : pf_store_append(store, text->data, text->size, error);
     text->size = 0;
