@@ -140,7 +140,7 @@ static int add_run(struct comparison *comparison, unsigned run, struct pf_profil
     if (is_cut_off(model))
         complain_of_profile(comparison, comparison->paths[run],
                             "damaged: comparing only the data before the damage", PF_EXIT_PROBLEM);
-    pf_changes_note_total(&comparison->changes, run, aggregate, (unsigned)metric);
+    pf_changes_add_total(&comparison->changes, run, aggregate, (unsigned)metric);
     return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
 }
 
@@ -187,11 +187,11 @@ static bool grew_too_much(const struct comparison *comparison, const struct pf_c
 {
     const double *totals = comparison->changes.totals;
     double whole = fabs(totals[0]) > fabs(totals[1]) ? totals[0] : totals[1];
-    double last = pf_figure_double(&change->last);
-    if (comparison->fail < 0 || pf_figure_double(&change->change) <= 0 ||
+    double last = pf_optional_double(&change->last);
+    if (comparison->fail < 0 || pf_optional_double(&change->change) <= 0 ||
         fabs(last) < fabs(whole) * comparison->min / 100)
         return false;
-    return !change->percent.there || pf_figure_double(&change->percent) > comparison->fail;
+    return !change->percent.present || pf_optional_double(&change->percent) > comparison->fail;
 }
 
 static int take_changes(struct comparison *comparison, struct pf_error *error)
@@ -199,7 +199,7 @@ static int take_changes(struct comparison *comparison, struct pf_error *error)
     struct pf_change change;
     int more;
     while ((more = pf_series_next(comparison->series, &change, error)) > 0) {
-        if (pf_changes_note(&comparison->changes, &change, error))
+        if (pf_changes_add(&comparison->changes, &change, error))
             return -1;
         if (grew_too_much(comparison, &change)) {
             if (change.name.size)

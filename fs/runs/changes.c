@@ -9,9 +9,9 @@
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-static bool is_larger(const struct pf_change *change, const struct pf_kept *than)
+static bool is_larger(const struct pf_change *change, const struct pf_large_change *than)
 {
-    return fabs(pf_figure_double(&change->change)) > fabs(pf_figure_double(&than->change));
+    return fabs(pf_optional_double(&change->change)) > fabs(pf_optional_double(&than->change));
 }
 
 static char *escape_name(struct pf_cell name)
@@ -27,7 +27,8 @@ static char *escape_name(struct pf_cell name)
 }
 
 /* Inserts the change into a sorted list; the last item of a full list drops out. */
-static int insert(struct pf_kept *list, size_t *n, const struct pf_change *change, struct pf_error *error)
+static int insert(struct pf_large_change *list, size_t *n, const struct pf_change *change,
+                  struct pf_error *error)
 {
     size_t at = *n;
     while (at && is_larger(change, &list[at - 1]))
@@ -40,22 +41,22 @@ static int insert(struct pf_kept *list, size_t *n, const struct pf_change *chang
     if (*n == PF_CHANGES_MOST)
         free(list[--*n].name);
     memmove(list + at + 1, list + at, (*n - at) * sizeof *list);
-    list[at] =
-        (struct pf_kept){name, change->first, change->last, change->change, change->percent, change->since};
+    list[at] = (struct pf_large_change){name,           change->first,   change->last,
+                                        change->change, change->percent, change->since};
     ++*n;
     return 0;
 }
 
-int pf_changes_note(struct pf_changes *changes, const struct pf_change *change, struct pf_error *error)
+int pf_changes_add(struct pf_changes *changes, const struct pf_change *change, struct pf_error *error)
 {
-    double x = pf_figure_double(&change->change);
+    double x = pf_optional_double(&change->change);
     if (x > 0)
         return insert(changes->grew, &changes->n_grew, change, error);
     return x < 0 ? insert(changes->shrank, &changes->n_shrank, change, error) : 0;
 }
 
-void pf_changes_note_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,
-                           unsigned metric)
+void pf_changes_add_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,
+                          unsigned metric)
 {
     pf_int128 wide;
     struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
@@ -89,22 +90,22 @@ static void add_padded(struct pf_buf *out, const char *text, size_t width)
     pf_buf_str(out, text);
 }
 
-static void add_figure_text(struct pf_buf *out, const struct pf_figure *figure, bool sign)
+static void add_optional_number(struct pf_buf *out, const struct pf_optional_number *number, bool sign)
 {
     char text[PF_NUMBER_MAX + 1] = "-", *at = text;
-    if (figure->there) {
-        if (sign && pf_figure_double(figure) > 0)
+    if (number->present) {
+        if (sign && pf_optional_double(number) > 0)
             *at++ = '+';
-        *pf_print_rounded(at, &figure->number, figure->real) = '\0';
+        *pf_print_rounded(at, &number->value, number->real) = '\0';
     }
     add_padded(out, text, WIDTH);
 }
 
-static void add_percent(struct pf_buf *out, const struct pf_kept *it)
+static void add_percent(struct pf_buf *out, const struct pf_large_change *it)
 {
     struct pf_buf text = {0};
-    if (it->percent.there)
-        pf_buf_printf(&text, "%+.2f%%", pf_figure_double(&it->percent));
+    if (it->percent.present)
+        pf_buf_printf(&text, "%+.2f%%", pf_optional_double(&it->percent));
     else
         pf_buf_str(&text, "new");
     pf_buf_char(&text, '\0');
@@ -123,7 +124,7 @@ static void add_run_name(struct pf_buf *out, const char *run, size_t width)
     pf_buf_free(&text);
 }
 
-static size_t since_width(const struct pf_kept *list, size_t n, const char *const *runs)
+static size_t since_width(const struct pf_large_change *list, size_t n, const char *const *runs)
 {
     size_t width = strlen("since");
     for (size_t i = 0; i < n; i++)
@@ -132,7 +133,7 @@ static size_t since_width(const struct pf_kept *list, size_t n, const char *cons
     return width;
 }
 
-static void add_list(struct pf_buf *out, const char *what, const struct pf_kept *list, size_t n,
+static void add_list(struct pf_buf *out, const char *what, const struct pf_large_change *list, size_t n,
                      const char *const *runs)
 {
     size_t width = since_width(list, n, runs);
@@ -149,10 +150,10 @@ static void add_list(struct pf_buf *out, const char *what, const struct pf_kept 
     add_padded(out, "since", width + 1);
     pf_buf_str(out, "  name\n");
     for (size_t i = 0; i < n; i++) {
-        add_figure_text(out, &list[i].change, true);
+        add_optional_number(out, &list[i].change, true);
         add_percent(out, &list[i]);
-        add_figure_text(out, &list[i].first, false);
-        add_figure_text(out, &list[i].last, false);
+        add_optional_number(out, &list[i].first, false);
+        add_optional_number(out, &list[i].last, false);
         pf_buf_char(out, ' ');
         add_run_name(out, list[i].since < 0 ? "-" : runs[list[i].since], width + 1);
         pf_buf_str(out, "  ");

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fs/clock.h"
-#include "fs/runs/folder.h"
+#include "fs/runs/comparison.h"
 #include "fs/snapshot.h"
 #include "fs/text/csv.h"
 
@@ -51,7 +51,7 @@ enum runs_node {
     METRIC,
     METRIC_NODES = 8
 };
-enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
+enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TEXTS };
 
 /* Items that jobs make: LOOK checks whether the runs are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
 enum { LOOK = TOP, LIST = CHANGES };
@@ -98,7 +98,7 @@ static size_t node_text(uint32_t node)
 {
     return node == SUMMARY
                ? SUMMARY_TEXT
-               : METRIC_TEXTS + (size_t)node_metric(node) * PF_RUNS_TABLES + node_role(node) - TEXT;
+               : METRIC_TEXTS + (size_t)node_metric(node) * PF_RUNS_TEXTS + node_role(node) - TEXT;
 }
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static size_t node_text(uint32_t node)
 static void free_runs(struct pf_snapshot *snapshot)
 {
     struct runs *runs = (struct runs *)snapshot;
-    pf_shared_free(&runs->metrics);
+    pf_shared_metrics_free(&runs->metrics);
     pf_run_list_free(&runs->list);
     free(runs->path);
     free(runs);
@@ -172,7 +172,7 @@ static void look_inside(struct all_runs *all, struct runs *runs)
 static int make_metrics_list(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_shared_metrics metrics;
-    if (pf_shared_find(all->fs, &runs->list, &metrics, error))
+    if (pf_shared_metrics_find(all->fs, &runs->list, &metrics, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     runs->metrics = metrics;
@@ -202,13 +202,13 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error
 static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_error *error)
 {
     struct pf_runs_texts texts;
-    if (pf_runs_make(all->fs, &runs->list, &runs->metrics.metrics[m], &texts, error))
+    if (pf_runs_compare(all->fs, &runs->list, &runs->metrics.metrics[m], &texts, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     make_private(all, runs, texts.is_private);
     pf_lock_drop(&all->snapshots.lock);
-    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TABLES,
-                               texts.table, PF_RUNS_TABLES, error);
+    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TEXTS,
+                               texts.text, PF_RUNS_TEXTS, error);
 }
 
 /* Lists the runs again and compares the state. A transient error counts as no change. */

@@ -16,7 +16,7 @@ struct pf_run_series {
     struct pf_sorter *sorter;
     uint32_t last;            /* number of the name added last */
     struct pf_stack stack;    /* of the current call path */
-    struct pf_figure *values; /* one per run, then `others`, one per run */
+    struct pf_optional_number *values; /* one per run, then `others`, one per run */
     double *plain;            /* values[] as doubles, 0 if absent */
     uint64_t pending[WORDS];  /* the first record of the next name */
     bool finished, more;
@@ -78,44 +78,44 @@ bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b)
            (!strcmp(a->unit, b->unit) || (pf_unit_ns(a->unit) && pf_unit_ns(b->unit)));
 }
 
-/* ---- figures ------------------------------------------------------------------------------------ */
+/* ---- optional numbers -------------------------------------------------------------------------- */
 
-double pf_figure_double(const struct pf_figure *figure)
+double pf_optional_double(const struct pf_optional_number *number)
 {
-    return figure->there ? pf_number_double(&figure->number, figure->real) : 0;
+    return number->present ? pf_number_double(&number->value, number->real) : 0;
 }
 
-struct pf_cell pf_figure_cell(const struct pf_figure *figure)
+struct pf_cell pf_optional_cell(const struct pf_optional_number *number)
 {
-    return figure->there ? pf_number_cell(&figure->number, figure->real) : pf_absent();
+    return number->present ? pf_number_cell(&number->value, number->real) : pf_absent();
 }
 
-static struct pf_figure real_figure(double x)
+static struct pf_optional_number real_number(double x)
 {
-    return (struct pf_figure){true, true, {.d = {x, 0}}};
+    return (struct pf_optional_number){true, true, {.d = {x, 0}}};
 }
 
-static void make_figure_real(struct pf_figure *figure)
+static void make_number_real(struct pf_optional_number *number)
 {
-    if (!figure->real)
-        figure->number = pf_number_real(figure->number);
-    figure->real = true;
+    if (!number->real)
+        number->value = pf_number_real(number->value);
+    number->real = true;
 }
 
 /* Adds or subtracts exactly if both numbers are integers and the result fits. */
-static void sum_figures(struct pf_figure *to, struct pf_figure x, bool subtract)
+static void sum_numbers(struct pf_optional_number *to, struct pf_optional_number x, bool subtract)
 {
     if (to->real || x.real) {
-        make_figure_real(to);
-        make_figure_real(&x);
+        make_number_real(to);
+        make_number_real(&x);
     }
-    bool fits = subtract ? pf_number_subtract(&to->number, &x.number, to->real)
-                         : pf_number_add(&to->number, &x.number, to->real);
+    bool fits = subtract ? pf_number_subtract(&to->value, &x.value, to->real)
+                         : pf_number_add(&to->value, &x.value, to->real);
     if (!fits) {
-        make_figure_real(to);
-        sum_figures(to, x, subtract);
+        make_number_real(to);
+        sum_numbers(to, x, subtract);
     }
-    to->there = true;
+    to->present = true;
 }
 
 /* ---- adding ------------------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregat
 
 /* ---- the step ----------------------------------------------------------------------------------- */
 
-int pf_step_of(const double *values, unsigned n)
+int pf_find_step(const double *values, unsigned n)
 {
     long double sum = 0, squares = 0, left = 0, best = 0, step = 0;
     unsigned at = 0;
@@ -253,39 +253,39 @@ static void take_pending(struct pf_run_series *series)
 {
     const uint64_t *record = series->pending;
     uint64_t sort = record[RUN] % SORTS;
-    struct pf_figure x = {.there = true, .real = sort & REAL};
+    struct pf_optional_number x = {.present = true, .real = sort & REAL};
     if (x.real)
-        memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
+        memcpy(&x.value.d.sum, &record[LOW], sizeof x.value.d.sum);
     else
-        x.number.i = pf_wide_join(&record[LOW]);
-    sum_figures(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
+        x.value.i = pf_wide_join(&record[LOW]);
+    sum_numbers(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
 }
 
-static bool is_less(struct pf_figure a, struct pf_figure b)
+static bool is_less(struct pf_optional_number a, struct pf_optional_number b)
 {
     if (a.real || b.real) {
-        make_figure_real(&a);
-        make_figure_real(&b);
+        make_number_real(&a);
+        make_number_real(&b);
     }
-    return pf_number_compare(&a.number, &b.number, a.real) < 0;
+    return pf_number_compare(&a.value, &b.value, a.real) < 0;
 }
 
-static struct pf_figure figure_mean(struct pf_figure sum, unsigned n)
+static struct pf_optional_number mean_of_sum(struct pf_optional_number sum, unsigned n)
 {
-    if (sum.real || sum.number.i % n)
-        return real_figure(pf_figure_double(&sum) / n);
-    sum.number.i /= n;
+    if (sum.real || sum.value.i % n)
+        return real_number(pf_optional_double(&sum) / n);
+    sum.value.i /= n;
     return sum;
 }
 
 /* Computes the statistics over the runs that have a value. */
 static void describe_change(const struct pf_run_series *series, struct pf_change *change)
 {
-    struct pf_figure sum = {.there = true};
+    struct pf_optional_number sum = {.present = true};
     double squares = 0;
     for (unsigned run = 0; run < series->n; run++) {
-        const struct pf_figure *x = &series->values[run];
-        if (!x->there)
+        const struct pf_optional_number *x = &series->values[run];
+        if (!x->present)
             continue;
         if (!change->runs++)
             change->min = change->max = *x;
@@ -293,26 +293,26 @@ static void describe_change(const struct pf_run_series *series, struct pf_change
             change->min = *x;
         if (is_less(change->max, *x))
             change->max = *x;
-        sum_figures(&sum, *x, false);
+        sum_numbers(&sum, *x, false);
     }
     if (!change->runs)
         return;
-    change->mean = figure_mean(sum, change->runs);
+    change->mean = mean_of_sum(sum, change->runs);
     for (unsigned run = 0; run < series->n; run++) {
-        double off = series->plain[run] - pf_figure_double(&change->mean);
-        squares += series->values[run].there ? off * off : 0;
+        double off = series->plain[run] - pf_optional_double(&change->mean);
+        squares += series->values[run].present ? off * off : 0;
     }
-    change->stddev = real_figure(sqrt(squares / change->runs));
+    change->stddev = real_number(sqrt(squares / change->runs));
 }
 
 static void compare_ends(struct pf_change *change)
 {
-    change->change = change->last.there ? change->last : (struct pf_figure){.there = true};
-    if (change->first.there)
-        sum_figures(&change->change, change->first, true);
-    double first = fabs(pf_figure_double(&change->first));
+    change->change = change->last.present ? change->last : (struct pf_optional_number){.present = true};
+    if (change->first.present)
+        sum_numbers(&change->change, change->first, true);
+    double first = fabs(pf_optional_double(&change->first));
     if (first > 0 && isfinite(first))
-        change->percent = real_figure(pf_figure_double(&change->change) / first * 100);
+        change->percent = real_number(pf_optional_double(&change->change) / first * 100);
 }
 
 int pf_series_next(struct pf_run_series *series, struct pf_change *change, struct pf_error *error)
@@ -333,7 +333,7 @@ int pf_series_next(struct pf_run_series *series, struct pf_change *change, struc
     }
     bool finite = true;
     for (unsigned run = 0; run < series->n; run++) {
-        series->plain[run] = pf_figure_double(&series->values[run]);
+        series->plain[run] = pf_optional_double(&series->values[run]);
         finite &= isfinite(series->plain[run]);
     }
     *change = (struct pf_change){.name = pf_interned(series->names, (uint32_t)name),
@@ -341,7 +341,7 @@ int pf_series_next(struct pf_run_series *series, struct pf_change *change, struc
                                  .others = series->values + series->runs,
                                  .first = series->values[0],
                                  .last = series->values[series->n - 1],
-                                 .since = finite ? pf_step_of(series->plain, series->n) : -1};
+                                 .since = finite ? pf_find_step(series->plain, series->n) : -1};
     describe_change(series, change);
     if (change->runs)
         compare_ends(change);

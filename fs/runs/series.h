@@ -27,21 +27,21 @@ int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregat
                   enum pf_series_by by, struct pf_error *error);
 
 /* An optional number: an exact integer or a double. */
-struct pf_figure {
-    bool there, real;
-    union pf_number number;
+struct pf_optional_number {
+    bool present, real;
+    union pf_number value;
 };
 
 /* The values of one name in all runs. */
 struct pf_change {
     struct pf_cell name;
-    const struct pf_figure *values; /* one per run */
+    const struct pf_optional_number *values; /* one per run */
     /* One per run, for functions only: the inclusive values if `values` are exclusive, or vice versa. */
-    const struct pf_figure *others;
-    struct pf_figure first, last;            /* of the first and the last run */
-    struct pf_figure change;                 /* last - first; an absent value counts as 0 */
-    struct pf_figure percent;                /* change in percent of |first|; absent if first is 0 */
-    struct pf_figure min, mean, max, stddev; /* over the runs that have a value */
+    const struct pf_optional_number *others;
+    struct pf_optional_number first, last;            /* of the first and the last run */
+    struct pf_optional_number change;                 /* last - first; an absent value counts as 0 */
+    struct pf_optional_number percent;                /* change in percent of |first|; absent if first is 0 */
+    struct pf_optional_number min, mean, max, stddev; /* over the runs that have a value */
     unsigned runs;                           /* runs that have a value; 0: only `others` has values */
     int since; /* the run at which the best two-level fit steps; -1: the step is within the noise */
 };
@@ -55,11 +55,11 @@ int pf_series_next(struct pf_run_series *series, struct pf_change *change, struc
  * means is minimal. Returns the first index of the right side if the step between the means exceeds three times the
  * standard deviation of the residuals and 1 % of the overall mean; otherwise -1.
  */
-int pf_step_of(const double *values, unsigned n);
+int pf_find_step(const double *values, unsigned n);
 
-double pf_figure_double(const struct pf_figure *figure);
-/* Converts a figure to a cell, which is absent if the figure is, and may point into the figure. */
-struct pf_cell pf_figure_cell(const struct pf_figure *figure);
+double pf_optional_double(const struct pf_optional_number *number);
+/* Converts a number to a cell, which is absent if the number is, and may point into the number. */
+struct pf_cell pf_optional_cell(const struct pf_optional_number *number);
 
 /* Returns the factor that converts the metric's values: ns per unit if the unit is a time, otherwise 1. */
 int64_t pf_series_factor(const struct pf_metric *metric);

@@ -25,9 +25,9 @@ static void add_run(struct pf_run_series *series, unsigned run, const char *unit
     fake_free(&fake);
 }
 
-static void add_cell(struct pf_buf *out, const struct pf_figure *figure)
+static void add_cell(struct pf_buf *out, const struct pf_optional_number *figure)
 {
-    struct pf_cell cell = pf_figure_cell(figure);
+    struct pf_cell cell = pf_optional_cell(figure);
     pf_csv_cell(out, &cell);
     pf_buf_char(out, ',');
 }
@@ -40,8 +40,9 @@ static char *text_of(struct pf_run_series *series)
     struct pf_change change;
     int more;
     while ((more = pf_series_next(series, &change, &error)) > 0) {
-        const struct pf_figure *figures[] = {&change.first, &change.last, &change.change, &change.percent,
-                                             &change.min,   &change.mean, &change.max,    &change.stddev};
+        const struct pf_optional_number *figures[] = {&change.first,   &change.last,  &change.change,
+                                                      &change.percent, &change.min,   &change.mean,
+                                                      &change.max,     &change.stddev};
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
             add_cell(&out, figures[i]);
         pf_buf_printf(&out, "%u,%d,", change.runs, change.since);
@@ -91,12 +92,12 @@ static void a_step(void)
     static const double step[] = {10, 11, 9, 10, 20, 21, 19}, noise[] = {10, 14, 9, 12, 13, 8, 11},
                         flat[] = {5, 5, 5, 5}, late[] = {5, 5, 5, 5, 5, 6},
                         small[] = {1000, 1000, 1000, 1001}, few[] = {1, 1, 9};
-    ok(pf_step_of(step, 7) == 4, "a series steps where two levels fit it best");
-    ok(pf_step_of(noise, 7) == -1, "a step within the noise is none");
-    ok(pf_step_of(flat, 4) == -1, "what is flat has none");
-    ok(pf_step_of(late, 6) == 5, "the last run may be the step");
-    ok(pf_step_of(small, 4) == -1, "less than one percent is none");
-    ok(pf_step_of(few, 3) == -1, "three runs tell nothing");
+    ok(pf_find_step(step, 7) == 4, "a series steps where two levels fit it best");
+    ok(pf_find_step(noise, 7) == -1, "a step within the noise is none");
+    ok(pf_find_step(flat, 4) == -1, "what is flat has none");
+    ok(pf_find_step(late, 6) == 5, "the last run may be the step");
+    ok(pf_find_step(small, 4) == -1, "less than one percent is none");
+    ok(pf_find_step(few, 3) == -1, "three runs tell nothing");
 }
 
 static void what_changed_most(void)
@@ -110,7 +111,7 @@ static void what_changed_most(void)
     for (unsigned run = 0; run < 4; run++)
         add_run(series, run, "ns", run < 2 ? 100 : 200, run < 3 ? 7 : 1, PF_SERIES_FUNCTIONS);
     while (pf_series_next(series, &change, &error) > 0)
-        must(!pf_changes_note(&changes, &change, &error));
+        must(!pf_changes_add(&changes, &change, &error));
     pf_changes_print(&changes, runs, &out);
     pf_buf_char(&out, '\0');
     is(out.data,
@@ -138,7 +139,7 @@ static void columns_stay_apart(void)
     add_run(series, 0, "ns", 1, 0, PF_SERIES_FUNCTIONS);
     add_run(series, 1, "ns", 123456789012345, 0, PF_SERIES_FUNCTIONS);
     while (pf_series_next(series, &change, &error) > 0)
-        must(!pf_changes_note(&changes, &change, &error));
+        must(!pf_changes_add(&changes, &change, &error));
     for (size_t i = 0; i < changes.n_grew; i++)
         changes.grew[i].since = 1;
     pf_changes_print(&changes, runs, &out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/runs/folder.h"
+#include "fs/runs/comparison.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -65,37 +65,38 @@ static int visit_all_runs(struct run_visits visits, struct pf_error *error)
 
 /* ---- the metrics that runs share ------------------------------------------------------------------ */
 
-static bool is_shared(const struct pf_shared *shared, const struct pf_metric *metric)
+static bool is_shared(const struct pf_shared_metric *shared, const struct pf_metric *metric)
 {
     const struct pf_metric other = {.name = shared->name, .unit = shared->unit};
     return pf_comparable(&other, metric);
 }
 
 /* Finds or adds the shared metric with the same name and unit; NULL: out of memory. */
-static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct pf_excerpt_metric *it)
+static struct pf_shared_metric *find_or_add_shared(struct pf_shared_metrics *all,
+                                                   const struct pf_excerpt_metric *it)
 {
     const struct pf_metric metric = {.name = it->name, .unit = it->unit};
     for (size_t i = 0; i < all->n; i++)
         if (is_shared(&all->metrics[i], &metric))
             return &all->metrics[i];
-    struct pf_shared *grown = realloc(all->metrics, (all->n + 1) * sizeof *grown);
+    struct pf_shared_metric *grown = realloc(all->metrics, (all->n + 1) * sizeof *grown);
     if (!grown)
         return NULL;
     all->metrics = grown;
-    struct pf_shared *shared = &grown[all->n++];
-    *shared = (struct pf_shared){
+    struct pf_shared_metric *shared = &grown[all->n++];
+    *shared = (struct pf_shared_metric){
         .name = strdup(it->name), .unit = strdup(pf_series_unit(it->unit)), .dir = strdup(it->dir)};
     return shared->name && shared->unit && shared->dir ? shared : NULL;
 }
 
-static int note_metrics(void *arg, unsigned run, const struct pf_excerpt *excerpt, const char *why,
-                        struct pf_error *error)
+static int add_shared_metrics(void *arg, unsigned run, const struct pf_excerpt *excerpt, const char *why,
+                              struct pf_error *error)
 {
     struct pf_shared_metrics *all = arg;
     struct pf_excerpt_metric metric;
     (void)why;
     for (size_t at = 0; excerpt && pf_excerpt_metric(excerpt, &at, &metric);) {
-        struct pf_shared *shared = shared_of(all, &metric);
+        struct pf_shared_metric *shared = find_or_add_shared(all, &metric);
         if (!shared)
             return pf_fail_memory(error);
         shared->runs += !shared->runs || shared->last != run;
@@ -105,7 +106,7 @@ static int note_metrics(void *arg, unsigned run, const struct pf_excerpt *excerp
     return 0;
 }
 
-static void free_shared(struct pf_shared *shared)
+static void free_shared(struct pf_shared_metric *shared)
 {
     free(shared->name);
     free(shared->unit);
@@ -113,11 +114,11 @@ static void free_shared(struct pf_shared *shared)
 }
 
 /* Removes the metrics that fewer than two runs have. */
-static void drop_single(struct pf_shared_metrics *all)
+static void remove_single(struct pf_shared_metrics *all)
 {
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++) {
-        struct pf_shared shared = all->metrics[i];
+        struct pf_shared_metric shared = all->metrics[i];
         if (shared.runs < 2)
             continue;
         all->metrics[i] = all->metrics[n];
@@ -131,17 +132,17 @@ static void choose_primary(struct pf_shared_metrics *all)
 {
     all->primary = all->n ? 0 : -1;
     for (size_t i = 1; i < all->n; i++) {
-        const struct pf_shared *it = &all->metrics[i], *best = &all->metrics[all->primary];
+        const struct pf_shared_metric *it = &all->metrics[i], *best = &all->metrics[all->primary];
         if (it->primary > best->primary || (it->primary == best->primary && strcmp(it->name, best->name) < 0))
             all->primary = (int)i;
     }
 }
 
 /* Makes the names of the metrics' folders unique. */
-static int settle_names(struct pf_shared_metrics *all)
+static int make_names_unique(struct pf_shared_metrics *all)
 {
     for (size_t i = 1; i < all->n; i++) {
-        struct pf_shared *it = &all->metrics[i];
+        struct pf_shared_metric *it = &all->metrics[i];
         bool taken = false;
         for (size_t k = 0; k < i; k++)
             taken |= !strcmp(all->metrics[k].dir, it->dir);
@@ -195,22 +196,23 @@ static int each_excerpt(struct pf_fs *fs, const struct pf_run_list *list, enum p
         (struct run_visits){.fs = fs, .list = list, .visit = visit_excerpt, .arg = &excerpts}, error);
 }
 
-int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
-                   struct pf_error *error)
+int pf_shared_metrics_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
+                           struct pf_error *error)
 {
     *shared = (struct pf_shared_metrics){.primary = -1};
-    int result = each_excerpt(fs, list, PF_EXCERPT_METRICS, note_metrics, shared, &shared->is_private, error);
+    int result =
+        each_excerpt(fs, list, PF_EXCERPT_METRICS, add_shared_metrics, shared, &shared->is_private, error);
     if (!result) {
-        drop_single(shared);
+        remove_single(shared);
         choose_primary(shared);
-        result = settle_names(shared) ? pf_fail_memory(error) : 0;
+        result = make_names_unique(shared) ? pf_fail_memory(error) : 0;
     }
     if (result)
-        pf_shared_free(shared);
+        pf_shared_metrics_free(shared);
     return result;
 }
 
-void pf_shared_free(struct pf_shared_metrics *shared)
+void pf_shared_metrics_free(struct pf_shared_metrics *shared)
 {
     for (size_t i = 0; i < shared->n; i++)
         free_shared(&shared->metrics[i]);
@@ -244,10 +246,10 @@ int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_
 
 /* ---- one metric --------------------------------------------------------------------------------- */
 
-struct folder_making {
+struct run_comparison {
     struct pf_fs *fs;
     const struct pf_run_list *list;
-    const struct pf_shared *metric;
+    const struct pf_shared_metric *metric;
     const char **runs; /* names of the runs that have the metric */
     unsigned n;
     bool inclusive; /* the metric of the runs is inclusive */
@@ -263,13 +265,13 @@ struct folder_making {
 enum { IN_MEMORY = 1 << 20 }; /* maximum size of a text in memory, in bytes; a larger text is in a file */
 
 /* Appends rows to their text and empties `out`. */
-static int append_rows(struct folder_making *making, enum pf_runs_table table, struct pf_buf *out,
+static int append_rows(struct run_comparison *comparison, enum pf_runs_text table, struct pf_buf *out,
                        struct pf_error *error)
 {
-    return pf_append_text(making->texts->table[table], out, error);
+    return pf_append_text(comparison->texts->text[table], out, error);
 }
 
-static int find_shared_metric(const struct pf_model *model, const struct pf_shared *shared)
+static int find_shared_metric(const struct pf_model *model, const struct pf_shared_metric *shared)
 {
     for (size_t m = 0; m < model->n_metrics; m++)
         if (is_shared(shared, &model->metrics[m]))
@@ -278,9 +280,9 @@ static int find_shared_metric(const struct pf_model *model, const struct pf_shar
 }
 
 /* Appends the format's name to `formats`, once. */
-static void note_format(struct folder_making *making, const char *name)
+static void add_format(struct run_comparison *comparison, const char *name)
 {
-    struct pf_buf *formats = &making->formats;
+    struct pf_buf *formats = &comparison->formats;
     size_t size = strlen(name);
     for (size_t at = 0; at + size <= formats->size; at++)
         if (!memcmp(formats->data + at, name, size) && (at == 0 || formats->data[at - 1] == ' ') &&
@@ -291,34 +293,34 @@ static void note_format(struct folder_making *making, const char *name)
 }
 
 /* Adds a run's values of the metric. No-op once metric->runs runs are added, for which the series has room. */
-static int add_run_values(struct folder_making *making, const struct pf_listed_run *listed,
+static int add_run_values(struct run_comparison *comparison, const struct pf_listed_run *listed,
                           struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
                           struct pf_error *error)
 {
-    if (making->n >= making->metric->runs)
+    if (comparison->n >= comparison->metric->runs)
         return 0;
-    unsigned run = making->n++;
-    making->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
-    making->runs[run] = listed->name;
-    note_format(making, pf_profile_model(profile)->driver->name);
-    making->texts->is_private |= pf_excerpt_is_private(profile);
-    pf_changes_note_total(&making->changes, run, aggregate, metric);
-    int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
+    unsigned run = comparison->n++;
+    comparison->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
+    comparison->runs[run] = listed->name;
+    add_format(comparison, pf_profile_model(profile)->driver->name);
+    comparison->texts->is_private |= pf_excerpt_is_private(profile);
+    pf_changes_add_total(&comparison->changes, run, aggregate, metric);
+    int result = pf_series_add(comparison->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
-                  : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
+                  : pf_series_add(comparison->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
 /* A run that cannot be read adds nothing: the summary reports the reason. */
 static void visit_run(struct run_visits *visits, unsigned i)
 {
-    struct folder_making *making = visits->arg;
+    struct run_comparison *comparison = visits->arg;
     const struct pf_listed_run *listed = &visits->list->runs[i];
     struct pf_op op = PF_OP;
     struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
     struct pf_profile *profile = pf_excerpt_open(visits->fs, listed->path, &listed->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
-    int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
+    int metric = model && model->partitions.plural ? find_shared_metric(model, comparison->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
     /* Prepare what add_run_values needs before the turn: other threads wait during it. */
     struct pf_order *functions = NULL;
@@ -326,108 +328,114 @@ static void visit_run(struct run_visits *visits, unsigned i)
         functions = pf_order_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
     int result = begin_turn(visits, i, failure);
     if (!result && there)
-        result = add_run_values(making, listed, profile, aggregate, (unsigned)metric, failure);
+        result = add_run_values(comparison, listed, profile, aggregate, (unsigned)metric, failure);
     end_turn(visits, result, failure);
     if (functions)
         pf_order_release(aggregate, functions);
     pf_profile_release(profile);
 }
 
-static void add_change(const struct folder_making *making, const struct pf_change *change, struct pf_buf *out)
+static void add_change(const struct run_comparison *comparison, const struct pf_change *change,
+                       struct pf_buf *out)
 {
-    const struct pf_cell cells[] = {pf_figure_cell(&change->first),
-                                    pf_figure_cell(&change->last),
-                                    pf_figure_cell(&change->change),
-                                    pf_figure_cell(&change->percent),
-                                    pf_figure_cell(&change->min),
-                                    pf_figure_cell(&change->mean),
-                                    pf_figure_cell(&change->max),
-                                    pf_figure_cell(&change->stddev),
+    const struct pf_cell cells[] = {pf_optional_cell(&change->first),
+                                    pf_optional_cell(&change->last),
+                                    pf_optional_cell(&change->change),
+                                    pf_optional_cell(&change->percent),
+                                    pf_optional_cell(&change->min),
+                                    pf_optional_cell(&change->mean),
+                                    pf_optional_cell(&change->max),
+                                    pf_optional_cell(&change->stddev),
                                     pf_uint(change->runs),
-                                    change->since < 0 ? pf_absent() : pf_string(making->runs[change->since]),
+                                    change->since < 0 ? pf_absent()
+                                                      : pf_string(comparison->runs[change->since]),
                                     change->name};
     if (change->runs)
         pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-static void add_change_values(const struct folder_making *making, const struct pf_change *change,
+static void add_change_values(const struct run_comparison *comparison, const struct pf_change *change,
                               struct pf_buf *out)
 {
-    const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
-    const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
-    for (unsigned run = 0; run < making->n; run++) {
-        const struct pf_cell cells[] = {pf_string(making->runs[run]), pf_figure_cell(&exclusives[run]),
-                                        pf_figure_cell(&inclusives[run]), change->name};
-        if (exclusives[run].there || inclusives[run].there)
+    const struct pf_optional_number *exclusives = comparison->inclusive ? change->others : change->values;
+    const struct pf_optional_number *inclusives = comparison->inclusive ? change->values : change->others;
+    for (unsigned run = 0; run < comparison->n; run++) {
+        const struct pf_cell cells[] = {pf_string(comparison->runs[run]), pf_optional_cell(&exclusives[run]),
+                                        pf_optional_cell(&inclusives[run]), change->name};
+        if (exclusives[run].present || inclusives[run].present)
             pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     }
 }
 
 /* Passes a function that has a value to the picture. */
-static int draw_change(struct folder_making *making, const struct pf_change *change, struct pf_error *error)
+static int draw_change(struct run_comparison *comparison, const struct pf_change *change,
+                       struct pf_error *error)
 {
-    for (unsigned run = 0; run < making->n; run++)
-        making->drawn[run] = change->values[run].there ? pf_figure_double(&change->values[run]) : (double)NAN;
-    return change->runs ? pf_runs_picture_add(making->picture, &change->name, making->drawn, error) : 0;
+    for (unsigned run = 0; run < comparison->n; run++)
+        comparison->drawn[run] =
+            change->values[run].present ? pf_optional_double(&change->values[run]) : (double)NAN;
+    return change->runs ? pf_runs_picture_add(comparison->picture, &change->name, comparison->drawn, error)
+                        : 0;
 }
 
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
 /* Writes function_changes.csv and function_values.csv, and collects the changes for changes.txt and the picture. */
-static int write_functions(struct folder_making *making, struct pf_buf *out, struct pf_error *error)
+static int write_functions(struct run_comparison *comparison, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more;
-    making->drawn = calloc(making->n + 1, sizeof *making->drawn);
-    if (!making->drawn)
+    comparison->drawn = calloc(comparison->n + 1, sizeof *comparison->drawn);
+    if (!comparison->drawn)
         return pf_fail_memory(error);
-    pf_buf_char(&making->formats, 0);
-    if (making->formats.failed)
+    pf_buf_char(&comparison->formats, 0);
+    if (comparison->formats.failed)
         return pf_fail_memory(error);
-    making->head = (struct pf_runs_head){.metric = making->metric->name,
-                                         .unit = making->metric->unit,
-                                         .formats = making->formats.data,
-                                         .runs = making->runs,
-                                         .n = making->n,
-                                         .totals = making->changes.has_total ? making->changes.totals : NULL};
-    making->picture = pf_runs_picture_new(&making->head, error);
-    if (!making->picture)
+    comparison->head =
+        (struct pf_runs_head){.metric = comparison->metric->name,
+                              .unit = comparison->metric->unit,
+                              .formats = comparison->formats.data,
+                              .runs = comparison->runs,
+                              .n = comparison->n,
+                              .totals = comparison->changes.has_total ? comparison->changes.totals : NULL};
+    comparison->picture = pf_runs_picture_new(&comparison->head, error);
+    if (!comparison->picture)
         return -1;
     pf_buf_str(out, changes_head);
-    if (append_rows(making, PF_RUNS_FUNCTIONS, out, error))
+    if (append_rows(comparison, PF_RUNS_FUNCTIONS, out, error))
         return -1;
     pf_buf_str(out, "run,exclusive,inclusive,name\n");
-    if (append_rows(making, PF_RUNS_VALUES, out, error))
+    if (append_rows(comparison, PF_RUNS_VALUES, out, error))
         return -1;
-    while ((more = pf_series_next(making->functions, &change, error)) > 0) {
-        add_change(making, &change, out);
-        if (append_rows(making, PF_RUNS_FUNCTIONS, out, error))
+    while ((more = pf_series_next(comparison->functions, &change, error)) > 0) {
+        add_change(comparison, &change, out);
+        if (append_rows(comparison, PF_RUNS_FUNCTIONS, out, error))
             return -1;
-        add_change_values(making, &change, out);
-        if (append_rows(making, PF_RUNS_VALUES, out, error) ||
-            pf_changes_note(&making->changes, &change, error) || draw_change(making, &change, error))
+        add_change_values(comparison, &change, out);
+        if (append_rows(comparison, PF_RUNS_VALUES, out, error) ||
+            pf_changes_add(&comparison->changes, &change, error) || draw_change(comparison, &change, error))
             return -1;
     }
     return more;
 }
 
-static int write_contexts(struct folder_making *making, struct pf_buf *out, struct pf_error *error)
+static int write_contexts(struct run_comparison *comparison, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more = 1;
     pf_buf_str(out, changes_head);
     while (more > 0) {
-        if (append_rows(making, PF_RUNS_CONTEXTS, out, error))
+        if (append_rows(comparison, PF_RUNS_CONTEXTS, out, error))
             return -1;
-        if ((more = pf_series_next(making->contexts, &change, error)) > 0)
-            add_change(making, &change, out);
+        if ((more = pf_series_next(comparison->contexts, &change, error)) > 0)
+            add_change(comparison, &change, out);
     }
     return more;
 }
 
 /* The writing of the tables of functions or of contexts; both run in parallel. */
 struct text_writing {
-    struct folder_making *making;
+    struct run_comparison *comparison;
     struct pf_buf out; /* rows that are not in their text yet */
     struct pf_error error;
     int result;
@@ -437,14 +445,14 @@ static void write_side(void *arg, size_t side)
 {
     struct text_writing *writing = (struct text_writing *)arg + side;
     writing->result =
-        (side ? write_contexts : write_functions)(writing->making, &writing->out, &writing->error);
+        (side ? write_contexts : write_functions)(writing->comparison, &writing->out, &writing->error);
     pf_buf_free(&writing->out);
 }
 
-static int write_series(struct folder_making *making, struct pf_error *error)
+static int write_series(struct run_comparison *comparison, struct pf_error *error)
 {
-    struct text_writing sides[2] = {{.making = making}, {.making = making}};
-    pf_pool_split(pf_fs_env(making->fs)->pool, 2, write_side, sides);
+    struct text_writing sides[2] = {{.comparison = comparison}, {.comparison = comparison}};
+    pf_pool_split(pf_fs_env(comparison->fs)->pool, 2, write_side, sides);
     for (size_t side = 0; side < 2; side++)
         if (sides[side].result) {
             *error = sides[side].error;
@@ -453,80 +461,81 @@ static int write_series(struct folder_making *making, struct pf_error *error)
     return 0;
 }
 
-static void write_changes(const struct folder_making *making, struct pf_buf *out)
+static void write_changes(const struct run_comparison *comparison, struct pf_buf *out)
 {
-    pf_buf_str(out, making->metric->name);
-    pf_buf_str(out, *making->metric->unit ? ", " : "");
-    pf_buf_str(out, making->metric->unit);
+    pf_buf_str(out, comparison->metric->name);
+    pf_buf_str(out, *comparison->metric->unit ? ", " : "");
+    pf_buf_str(out, comparison->metric->unit);
     pf_buf_str(out, ", by function: ");
-    if (making->n)
-        pf_escape(out, making->runs[0], strlen(making->runs[0]));
+    if (comparison->n)
+        pf_escape(out, comparison->runs[0], strlen(comparison->runs[0]));
     pf_buf_str(out, " to ");
-    if (making->n)
-        pf_escape(out, making->runs[making->n - 1], strlen(making->runs[making->n - 1]));
+    if (comparison->n)
+        pf_escape(out, comparison->runs[comparison->n - 1], strlen(comparison->runs[comparison->n - 1]));
     pf_buf_str(out, "\n\n");
-    pf_changes_print(&making->changes, making->runs, out);
+    pf_changes_print(&comparison->changes, comparison->runs, out);
 }
 
 /* Writes the texts that summarize all functions. */
-static int write_overview(struct folder_making *making, struct pf_error *error)
+static int write_overview(struct run_comparison *comparison, struct pf_error *error)
 {
     struct pf_buf out = {0};
-    write_changes(making, &out);
-    int result = append_rows(making, PF_RUNS_CHANGES, &out, error);
+    write_changes(comparison, &out);
+    int result = append_rows(comparison, PF_RUNS_CHANGES, &out, error);
     if (!result) {
-        pf_runs_picture_draw(making->picture, &out);
-        result = append_rows(making, PF_RUNS_PICTURE, &out, error);
+        pf_runs_picture_draw(comparison->picture, &out);
+        result = append_rows(comparison, PF_RUNS_PICTURE, &out, error);
     }
     pf_buf_free(&out);
     return result;
 }
 
-static int make_folder_texts(struct folder_making *making, struct pf_error *error)
+static int compare_metric(struct run_comparison *comparison, struct pf_error *error)
 {
-    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
-        if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
+    for (size_t t = 0; t < PF_RUNS_TEXTS; t++)
+        if (!(comparison->texts->text[t] = pf_store_new(IN_MEMORY)))
             return pf_fail_memory(error);
     if (visit_all_runs(
-            (struct run_visits){.fs = making->fs, .list = making->list, .visit = visit_run, .arg = making},
+            (struct run_visits){
+                .fs = comparison->fs, .list = comparison->list, .visit = visit_run, .arg = comparison},
             error) ||
-        write_series(making, error) || write_overview(making, error))
+        write_series(comparison, error) || write_overview(comparison, error))
         return -1;
-    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
-        if (pf_store_flush(making->texts->table[t], error))
+    for (size_t t = 0; t < PF_RUNS_TEXTS; t++)
+        if (pf_store_flush(comparison->texts->text[t], error))
             return -1;
     return 0;
 }
 
 void pf_runs_texts_free(struct pf_runs_texts *texts)
 {
-    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
-        pf_store_free(texts->table[t]);
+    for (size_t t = 0; t < PF_RUNS_TEXTS; t++)
+        pf_store_free(texts->text[t]);
     *texts = (struct pf_runs_texts){.is_private = false};
 }
 
-int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,
-                 struct pf_runs_texts *texts, struct pf_error *error)
+int pf_runs_compare(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared_metric *metric,
+                    struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
     *texts = (struct pf_runs_texts){.is_private = false};
-    struct folder_making making = {
+    struct run_comparison comparison = {
         .fs = fs,
         .list = list,
         .metric = metric,
-        .runs = calloc(list->n, sizeof *making.runs),
+        .runs = calloc(list->n, sizeof *comparison.runs),
         .functions = pf_series_new(metric->runs, limit),
         .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
         .texts = texts};
-    bool there = making.runs && making.functions && making.contexts;
-    int result = there ? make_folder_texts(&making, error) : pf_fail_memory(error);
-    pf_series_free(making.functions);
-    pf_series_free(making.contexts);
-    pf_changes_free(&making.changes);
-    pf_runs_picture_free(making.picture);
-    pf_buf_free(&making.formats);
-    free(making.drawn);
-    free(making.runs);
+    bool there = comparison.runs && comparison.functions && comparison.contexts;
+    int result = there ? compare_metric(&comparison, error) : pf_fail_memory(error);
+    pf_series_free(comparison.functions);
+    pf_series_free(comparison.contexts);
+    pf_changes_free(&comparison.changes);
+    pf_runs_picture_free(comparison.picture);
+    pf_buf_free(&comparison.formats);
+    free(comparison.drawn);
+    free(comparison.runs);
     if (result)
         pf_runs_texts_free(texts);
     return result;

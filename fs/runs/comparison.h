@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_RUNS_FOLDER_H
-#define PF_RUNS_FOLDER_H
+#ifndef PF_RUNS_COMPARISON_H
+#define PF_RUNS_COMPARISON_H
 
 #include "fs/runs/run_list.h"
 
@@ -8,7 +8,7 @@
  * of that pass. They return 0, or -1 with *error filled and nothing to free. */
 
 /* A metric that two or more runs have. */
-struct pf_shared {
+struct pf_shared_metric {
     char *name, *unit, *dir;
     unsigned runs, primary; /* number of runs that have it, and number of runs of which it is the primary metric */
     unsigned last;          /* index of the last run that has it */
@@ -16,35 +16,34 @@ struct pf_shared {
 
 /* The shared metrics of a folder's runs. */
 struct pf_shared_metrics {
-    struct pf_shared *metrics;
+    struct pf_shared_metric *metrics;
     size_t n;
     int primary; /* index, -1 if there are no metrics */
-    bool
-        is_private; /* some users may not read all files the runs have used so far; see pf_excerpt.is_private */
+    bool is_private; /* not all users may read all files that the runs have used so far */
 };
-int pf_shared_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
-                   struct pf_error *error);
-void pf_shared_free(struct pf_shared_metrics *shared);
+int pf_shared_metrics_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,
+                           struct pf_error *error);
+void pf_shared_metrics_free(struct pf_shared_metrics *shared);
 
 /* Appends the text of profiles_summary.csv. */
 int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *is_private,
                     struct pf_error *error);
 
 /* The texts that compare one metric. */
-enum pf_runs_table {
+enum pf_runs_text {
     PF_RUNS_FUNCTIONS,
     PF_RUNS_VALUES,
     PF_RUNS_CONTEXTS,
     PF_RUNS_CHANGES,
     PF_RUNS_PICTURE,
-    PF_RUNS_TABLES
+    PF_RUNS_TEXTS
 };
 struct pf_runs_texts {
-    struct pf_store *table[PF_RUNS_TABLES]; /* flushed (see pf_store_flush); NULL: not made */
+    struct pf_store *text[PF_RUNS_TEXTS]; /* flushed (see pf_store_flush); NULL: not made */
     bool is_private;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);
-int pf_runs_make(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared *metric,
-                 struct pf_runs_texts *texts, struct pf_error *error);
+int pf_runs_compare(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared_metric *metric,
+                    struct pf_runs_texts *texts, struct pf_error *error);
 
 #endif
