@@ -71,12 +71,12 @@ static struct pf_snapshot *use_snapshot(struct pf_snapshots *set, const struct p
     return snapshot;
 }
 
-struct pf_snapshot *pf_snapshot_enter(struct pf_snapshots *set, uint32_t number)
+struct pf_snapshot *pf_snapshot_by_number(struct pf_snapshots *set, uint32_t number)
 {
     return use_snapshot(set, &set->by_number, number);
 }
 
-struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject)
+struct pf_snapshot *pf_snapshot_by_subject(struct pf_snapshots *set, uint64_t subject)
 {
     return use_snapshot(set, &set->by_subject, subject);
 }
@@ -134,7 +134,7 @@ static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool 
     for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++) {
         struct pf_snapshot *at = set->by_number.slots[i].value;
         if (at && !atomic_load(&at->owner.references) && (at->held || !holding) &&
-            (!oldest || at->looked < oldest->looked))
+            (!oldest || at->checked < oldest->checked))
             oldest = at;
     }
     return oldest;
@@ -159,7 +159,7 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
     } else {
         useless = present ? replace_snapshot(set, present) : NULL;
         snapshot->subject = subject;
-        snapshot->looked = pf_monotonic_seconds();
+        snapshot->checked = pf_monotonic_seconds();
         snapshot->set = set;
         pf_owner_init(&snapshot->owner, &snapshot_type, set->pool);
         bool added = give_number(set, snapshot) && pf_map_put(&set->by_subject, subject, snapshot);
@@ -179,10 +179,10 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
 
 /* ---- freshness ------------------------------------------------------------------------------------ */
 
-void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same)
+void pf_snapshot_checked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same)
 {
     pf_lock_take(&set->lock);
-    snapshot->looked = pf_monotonic_seconds();
+    snapshot->checked = pf_monotonic_seconds();
     if (!same && !snapshot->replaced)
         replace_snapshot(set, snapshot); /* the caller has a reference */
     pf_lock_drop(&set->lock);

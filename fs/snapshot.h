@@ -26,8 +26,8 @@ struct pf_snapshot {
     /* Guarded by the set's lock: */
     uint32_t number; /* 24 bits, unique among the current snapshots of the set */
     uint64_t subject;
-    uint64_t looked;         /* when the profiles were last compared with `state`, in monotonic seconds */
-    uint64_t state;          /* hash of the profiles' state */
+    uint64_t checked;        /* when the profiles were last compared with `digest`, in monotonic seconds */
+    uint64_t digest;         /* hash of the profiles' state */
     bool replaced;           /* look-ups no longer find the snapshot */
     struct pf_store **texts; /* flushed stores; NULL: not made yet */
     size_t n_texts;
@@ -62,8 +62,8 @@ void pf_snapshots_init(struct pf_snapshots *set, const struct pf_snapshot_ops *o
 void pf_snapshots_free(struct pf_snapshots *set);
 
 /* Return the current snapshot with a number or of a subject, with a reference for the caller; NULL if there is no such snapshot. */
-struct pf_snapshot *pf_snapshot_enter(struct pf_snapshots *set, uint32_t number);
-struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject);
+struct pf_snapshot *pf_snapshot_by_number(struct pf_snapshots *set, uint32_t number);
+struct pf_snapshot *pf_snapshot_by_subject(struct pf_snapshots *set, uint64_t subject);
 /* Drops a reference. */
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot);
 
@@ -75,7 +75,7 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
                                     bool replace);
 /* Records that the profiles were compared just now. If they differ (not `same`), hides the snapshot from look-ups; users keep it. */
-void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
+void pf_snapshot_checked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
 
 /* Assigns a new number, so that the kernel requests attributes again. Called with the set's lock held. */
 void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot);

@@ -50,7 +50,7 @@ enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
 enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
 
 /* Items of a snapshot: making its texts, and checking whether they are still fresh. */
-enum { MAKE_TEXTS, LOOK };
+enum { MAKE_TEXTS, CHECK };
 
 struct control {
     struct pf_fs *fs;
@@ -156,11 +156,11 @@ static int make_listing(struct control *control, struct pf_snapshot *snapshot, s
 static int make_control_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     struct pf_store *texts[PF_CONTROL_TABLES];
-    uint64_t state;
-    if (pf_tables_make(control->fs, texts, &state, error))
+    uint64_t digest;
+    if (pf_tables_make(control->fs, texts, &digest, error))
         return -1;
     pf_lock_take(&control->snapshots.lock);
-    snapshot->state = state;
+    snapshot->digest = digest;
     pf_lock_drop(&control->snapshots.lock);
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
@@ -168,16 +168,16 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
 /* Checks if a snapshot is stale. A list is always treated as stale: a check would take as long as making it. */
 static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
-    uint64_t state = 0;
+    uint64_t digest = 0;
     bool same = false;
     if (snapshot->subject == TABLES) {
-        if (pf_tables_state(control->fs, &state, error))
+        if (pf_tables_digest(control->fs, &digest, error))
             return -1;
         pf_lock_take(&control->snapshots.lock);
-        same = state == snapshot->state;
+        same = digest == snapshot->digest;
         pf_lock_drop(&control->snapshots.lock);
     }
-    pf_snapshot_looked(&control->snapshots, snapshot, same);
+    pf_snapshot_checked(&control->snapshots, snapshot, same);
     return 0;
 }
 
@@ -185,20 +185,20 @@ static int make_control_text(struct pf_snapshots *set, struct pf_snapshot *snaps
                              struct pf_error *error)
 {
     struct control *control = set->owner;
-    if (item == LOOK)
+    if (item == CHECK)
         return look_again(control, snapshot, error);
     int result = snapshot->subject == LISTING ? make_listing(control, snapshot, error)
                                               : make_control_tables(control, snapshot, error);
     if (!result)
-        pf_snapshot_looked(set, snapshot, true);
+        pf_snapshot_checked(set, snapshot, true);
     return result;
 }
 
 static bool has_control_text(const struct pf_snapshot *snapshot, uint32_t item)
 {
-    uint64_t believed = snapshot->subject == LISTING ? LISTING_SECONDS : TABLES_SECONDS;
-    return item == LOOK ? snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed
-                        : snapshot->n_texts > 0;
+    uint64_t limit = snapshot->subject == LISTING ? LISTING_SECONDS : TABLES_SECONDS;
+    return item == CHECK ? snapshot->replaced || pf_monotonic_seconds() - snapshot->checked < limit
+                         : snapshot->n_texts > 0;
 }
 
 static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_control_text, NULL,
@@ -207,7 +207,7 @@ static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_contr
 /* Returns a reference to a subject's current snapshot, maybe without texts yet. NULL: out of memory. */
 static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
 {
-    struct pf_snapshot *snapshot = pf_snapshot_of(&control->snapshots, subject);
+    struct pf_snapshot *snapshot = pf_snapshot_by_subject(&control->snapshots, subject);
     if (snapshot)
         return snapshot;
     snapshot = calloc(1, sizeof *snapshot);
@@ -230,7 +230,7 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
             return ENOMEM;
         result = pf_snapshot_need(set, snapshot, MAKE_TEXTS, op);
         if (!result)
-            result = pf_snapshot_need(set, snapshot, LOOK, op);
+            result = pf_snapshot_need(set, snapshot, CHECK, op);
         pf_lock_take(&set->lock);
         replaced = snapshot->replaced;
         *ino = pf_ino(snapshot->number, KIND_CONTROL, text);
@@ -243,7 +243,7 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
 /* The text of a snapshot's node, with the snapshot's subject in *subject; NULL if replaced or evicted. */
 static struct pf_store *get_control_text(struct control *control, uint64_t ino, enum subject *subject)
 {
-    struct pf_snapshot *snapshot = pf_snapshot_enter(&control->snapshots, (uint32_t)(ino >> 40));
+    struct pf_snapshot *snapshot = pf_snapshot_by_number(&control->snapshots, (uint32_t)(ino >> 40));
     if (!snapshot)
         return NULL;
     struct pf_store *text = pf_snapshot_text(&control->snapshots, snapshot, (uint32_t)ino);

@@ -40,8 +40,8 @@ const char *pf_table_name(uint64_t number)
 /* A walk over all profiles, one at a time, so that memory does not depend on their number. */
 struct tables_making {
     struct pf_fs *fs;
-    uint64_t state; /* digest of the profiles so far; changes when a profile appears, disappears or changes */
-    struct pf_store **text; /* NULL: compute the state only */
+    uint64_t digest; /* of the profiles so far; changes when a profile appears, disappears or changes */
+    struct pf_store **text; /* NULL: compute the digest only */
 };
 
 static int add_profile_rows(void *arg, const char *path, const struct pf_entry_info *info,
@@ -51,7 +51,7 @@ static int add_profile_rows(void *arg, const char *path, const struct pf_entry_i
     struct pf_error failure = {0};
     struct pf_excerpt excerpt;
     struct pf_buf rows = {0};
-    making->state = pf_profile_digest(making->fs, making->state, path, info, true);
+    making->digest = pf_profile_digest(making->fs, making->digest, path, info, true);
     if (!making->text || pf_driver_extra_of(info->driver)->beside)
         return 0;
     int failed = pf_excerpt_get(making->fs, path, info, PF_EXCERPT_WHOLE, true, &excerpt, &failure);
@@ -91,22 +91,22 @@ static int make_table_texts(struct tables_making *making, struct pf_error *error
     return result;
 }
 
-int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
+int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *digest,
                    struct pf_error *error)
 {
     struct tables_making making = {fs, 0, texts};
     memset(texts, 0, TABLES * sizeof *texts);
     int result = make_table_texts(&making, error);
-    *state = making.state;
+    *digest = making.digest;
     for (size_t t = 0; t < TABLES && result; t++)
         pf_store_free(texts[t]);
     return result;
 }
 
-int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error)
+int pf_tables_digest(struct pf_fs *fs, uint64_t *digest, struct pf_error *error)
 {
-    struct tables_making look = {.fs = fs};
-    int result = pf_each_profile(fs, add_profile_rows, &look, error);
-    *state = look.state;
+    struct tables_making checking = {.fs = fs};
+    int result = pf_each_profile(fs, add_profile_rows, &checking, error);
+    *digest = checking.digest;
     return result;
 }

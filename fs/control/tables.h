@@ -11,12 +11,12 @@ enum { PF_CONTROL_TABLES = 3 };
 /* Returns the file name of a table; NULL after the last table. */
 const char *pf_table_name(uint64_t number);
 
-/* Makes all tables within a pass. Sets *state to the digest that pf_tables_state computes. Returns 0, or -1 with *error filled
+/* Makes all tables within a pass. Sets *digest to the digest that pf_tables_digest computes. Returns 0, or -1 with *error filled
  * and nothing to free. */
-int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
+int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *digest,
                    struct pf_error *error);
 
 /* Computes a digest that changes when a profile appears, disappears or changes. Returns 0, or -1 with *error filled. */
-int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error);
+int pf_tables_digest(struct pf_fs *fs, uint64_t *digest, struct pf_error *error);
 
 #endif

@@ -83,7 +83,7 @@ static int by_natural_order(const void *a, const void *b)
                               ((const struct pf_listed_run *)b)->name);
 }
 
-static uint64_t hash_entry(uint64_t state, const char *name, const struct stat *st)
+static uint64_t hash_entry(uint64_t digest, const char *name, const struct stat *st)
 {
     const uint64_t numbers[] = {st->st_dev,
                                 st->st_ino,
@@ -92,7 +92,7 @@ static uint64_t hash_entry(uint64_t state, const char *name, const struct stat *
                                 (uint64_t)st->st_mtim.tv_nsec,
                                 (uint64_t)st->st_ctim.tv_sec,
                                 (uint64_t)st->st_ctim.tv_nsec};
-    return pf_digest(pf_digest(state, name, strlen(name)), numbers, sizeof numbers);
+    return pf_digest(pf_digest(digest, name, strlen(name)), numbers, sizeof numbers);
 }
 
 /* Records an entry of the folder. Returns 0, even if the entry is not a run, or an errno value. */
@@ -108,7 +108,7 @@ static int add_run_entry(struct pf_fs *fs, const struct pf_folder *folder, const
         return pf_is_transient(code) ? code : 0;
     if (list->n == PF_RUNS_MOST) {
         list->too_many = true;
-        list->others++; /* changes the state */
+        list->others++; /* changes the digest */
         return ENOENT;
     }
     struct pf_listed_run *grown = realloc(list->runs, (list->n + 1) * sizeof *grown);
@@ -180,56 +180,56 @@ void pf_run_list_free(struct pf_run_list *list)
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-enum { INSIDE_MOST = 4096, INSIDE_DEPTH = 4 };
+enum { ENTRIES_MOST = 4096, ENTRIES_DEPTH = 4 };
 
-struct inside {
+struct entry_digest {
     const struct pf_folder *folder;
     unsigned depth, left; /* levels and entries that may still be visited */
-    uint64_t state;
+    uint64_t digest;
 };
 
-/* Adds an entry of a folder to the state, commutatively: entries come in any order. */
-static int note_inside(void *arg, const char *name, unsigned char type)
+/* Adds an entry of a folder to the digest, commutatively: entries come in any order. */
+static int digest_entry(void *arg, const char *name, unsigned char type)
 {
-    struct inside *inside = arg;
+    struct entry_digest *entries = arg;
     struct stat st;
     (void)type;
-    if (!inside->left)
+    if (!entries->left)
         return 1;
-    inside->left--;
-    if (pf_folder_stat(inside->folder, name, &st))
+    entries->left--;
+    if (pf_folder_stat(entries->folder, name, &st))
         return 0;
-    inside->state += hash_entry(0, name, &st);
+    entries->digest += hash_entry(0, name, &st);
     struct pf_folder *below =
-        S_ISDIR(st.st_mode) && inside->depth ? pf_folder_open(inside->folder, name) : NULL;
-    struct inside deeper = {below, inside->depth - 1, inside->left, 0};
+        S_ISDIR(st.st_mode) && entries->depth ? pf_folder_open(entries->folder, name) : NULL;
+    struct entry_digest deeper = {below, entries->depth - 1, entries->left, 0};
     if (below) {
-        pf_folder_list(below, note_inside, &deeper);
-        inside->left = deeper.left;
-        inside->state += pf_digest(deeper.state, name, strlen(name));
+        pf_folder_list(below, digest_entry, &deeper);
+        entries->left = deeper.left;
+        entries->digest += pf_digest(deeper.digest, name, strlen(name));
     }
     pf_folder_free(below);
     return 0;
 }
 
-uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t state, const char *path,
-                           const struct pf_entry_info *info, bool look_inside)
+uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t digest, const char *path,
+                           const struct pf_entry_info *info, bool with_entries)
 {
-    state = hash_entry(state, path, &info->st);
-    if (!look_inside || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
-        return state;
+    digest = hash_entry(digest, path, &info->st);
+    if (!with_entries || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
+        return digest;
     struct pf_folder *folder = pf_folder_open(pf_fs_env(fs)->top, path);
-    struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};
+    struct entry_digest entries = {folder, ENTRIES_DEPTH, ENTRIES_MOST, 0};
     if (folder)
-        pf_folder_list(folder, note_inside, &inside);
+        pf_folder_list(folder, digest_entry, &entries);
     pf_folder_free(folder);
-    return pf_digest(state, &inside.state, sizeof inside.state);
+    return pf_digest(digest, &entries.digest, sizeof entries.digest);
 }
 
-uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool look_inside)
+uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool with_entries)
 {
-    uint64_t state = list->others;
+    uint64_t digest = list->others;
     for (unsigned i = 0; i < list->n; i++)
-        state = pf_profile_digest(fs, state, list->runs[i].path, &list->runs[i].info, look_inside);
-    return state;
+        digest = pf_profile_digest(fs, digest, list->runs[i].path, &list->runs[i].info, with_entries);
+    return digest;
 }

@@ -30,15 +30,15 @@ int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const cha
 void pf_run_list_free(struct pf_run_list *list);
 
 /*
- * Returns a digest of `state` and of a profile at a path relative to SOURCE. The digest changes when the profile's
- * attributes change; with look_inside, and if the profile is a directory, also when the attributes of its entries change
+ * Returns a digest of `digest` and of a profile at a path relative to SOURCE, which changes when the profile's attributes
+ * change. If with_entries, and if the profile is a directory, it also changes when the attributes of its entries change
  * (limited to some thousand entries).
  */
-uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t state, const char *path,
-                           const struct pf_entry_info *info, bool look_inside);
+uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t digest, const char *path,
+                           const struct pf_entry_info *info, bool with_entries);
 
 /* Returns a digest that changes when the run list or a run changes (see pf_profile_digest). */
-uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool look_inside);
+uint64_t pf_run_list_digest(struct pf_fs *fs, const struct pf_run_list *list, bool with_entries);
 
 /* Three-way comparison in the order of `ls -v`. */
 int pf_natural_compare(const char *a, const char *b);

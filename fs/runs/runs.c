@@ -15,7 +15,7 @@
 /* runs/: comparisons of the profiles of one folder of SOURCE. Its content is made on demand: a list of metrics, a
  * summary, and the texts of each metric. The subject of a snapshot is the inode number of the folder. */
 
-enum { KIND_RUNS = PF_KIND_VIRTUAL, BELIEVED_SECONDS = 10 };
+enum { KIND_RUNS = PF_KIND_VIRTUAL, FRESH_SECONDS = 10 };
 
 /* The runs of all folders. */
 struct all_runs {
@@ -31,7 +31,7 @@ struct runs {
     struct pf_run_list list;
     /* Guarded by the lock of the snapshots: */
     bool
-        inside; /* the state covers the entries of runs that are directories: set before these entries are read */
+        has_entries; /* the digest covers the entries of runs that are directories; set before these are read */
     bool is_public;  /* all users may read all runs and all files used so far */
     bool listed;     /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
@@ -53,8 +53,8 @@ enum runs_node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TEXTS };
 
-/* Items that jobs make: LOOK checks whether the runs are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
-enum { LOOK = TOP, LIST = CHANGES };
+/* Items that jobs make: CHECK checks whether the runs are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
+enum { CHECK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then the texts of each metric. */
 enum { SUMMARY_TEXT, METRIC_TEXTS };
@@ -127,7 +127,7 @@ static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtua
     runs->path = path;
     runs->list = *list;
     *list = (struct pf_run_list){0};
-    runs->snapshot.state = pf_run_list_digest(all->fs, &runs->list, false);
+    runs->snapshot.digest = pf_run_list_digest(all->fs, &runs->list, false);
     runs->is_public = true;
     for (unsigned i = 0; i < runs->list.n; i++)
         runs->is_public &= (runs->list.runs[i].info.st.st_mode & 0444) == 0444;
@@ -154,18 +154,18 @@ static void make_private(struct all_runs *all, struct runs *runs, bool is_privat
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* Adds the entries of runs that are directories to the state of the snapshot, once. */
-static void look_inside(struct all_runs *all, struct runs *runs)
+/* Adds the entries of runs that are directories to the digest of the snapshot, once. */
+static void digest_entries(struct all_runs *all, struct runs *runs)
 {
     pf_lock_take(&all->snapshots.lock);
-    bool inside = runs->inside;
+    bool has_entries = runs->has_entries;
     pf_lock_drop(&all->snapshots.lock);
-    if (inside)
+    if (has_entries)
         return;
-    uint64_t state = pf_run_list_digest(all->fs, &runs->list, true);
+    uint64_t digest = pf_run_list_digest(all->fs, &runs->list, true);
     pf_lock_take(&all->snapshots.lock);
-    runs->snapshot.state = state;
-    runs->inside = true;
+    runs->snapshot.digest = digest;
+    runs->has_entries = true;
     pf_lock_drop(&all->snapshots.lock);
 }
 
@@ -211,7 +211,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.text, PF_RUNS_TEXTS, error);
 }
 
-/* Lists the runs again and compares the state. A transient error counts as no change. */
+/* Lists the runs again and compares the digest. A transient error counts as no change. */
 static void compare_run_list(struct all_runs *all, struct runs *runs)
 {
     struct pf_run_list list = {0};
@@ -219,12 +219,13 @@ static void compare_run_list(struct all_runs *all, struct runs *runs)
     int result = folder ? pf_run_list_read(all->fs, folder, runs->path, &list) : errno;
     pf_folder_free(folder);
     pf_lock_take(&all->snapshots.lock);
-    bool inside = runs->inside;
-    uint64_t state = runs->snapshot.state;
+    bool has_entries = runs->has_entries;
+    uint64_t digest = runs->snapshot.digest;
     pf_lock_drop(&all->snapshots.lock);
-    bool same = pf_is_transient(result) || (!result && pf_run_list_digest(all->fs, &list, inside) == state);
+    bool same =
+        pf_is_transient(result) || (!result && pf_run_list_digest(all->fs, &list, has_entries) == digest);
     pf_run_list_free(&list);
-    pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
+    pf_snapshot_checked(&all->snapshots, &runs->snapshot, same);
 }
 
 static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
@@ -232,9 +233,9 @@ static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot
 {
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
-    if (node == LOOK)
+    if (node == CHECK)
         return compare_run_list(all, runs), 0;
-    look_inside(all, runs);
+    digest_entries(all, runs);
     return is_metric(node)   ? make_metric(all, runs, node_metric(node), error)
            : node == SUMMARY ? make_summary(all, runs, error)
                              : make_metrics_list(all, runs, error);
@@ -243,27 +244,27 @@ static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot
 static bool has_runs_text(const struct pf_snapshot *snapshot, uint32_t node)
 {
     const struct all_runs *all = snapshot->set->owner;
-    uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
-    if (node == LOOK)
-        return snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed;
+    uint64_t limit = pf_fs_options(all->fs)->always_look ? 0 : FRESH_SECONDS;
+    if (node == CHECK)
+        return snapshot->replaced || pf_monotonic_seconds() - snapshot->checked < limit;
     if (node == LIST)
         return ((const struct runs *)snapshot)->listed;
     size_t text = node_text(node);
     return text < snapshot->n_texts && snapshot->texts[text];
 }
 
-/* True for LOOK: it lists only one folder. On a pass thread, LOOK would make a look-up of runs/ wait for passes over other profiles. */
-static bool is_look(uint32_t node)
+/* True for CHECK: it lists only one folder. On a pass thread, CHECK would make a look-up of runs/ wait for passes over other profiles. */
+static bool is_check(uint32_t node)
 {
-    return node == LOOK;
+    return node == CHECK;
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_look, free_runs};
+static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_check, free_runs};
 
-/* Checks that the runs are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
+/* Checks that the runs are unchanged, unless that was done in the last FRESH_SECONDS. Returns 0, ESTALE, or another errno value. */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
 {
-    int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, LOOK, op);
+    int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, CHECK, op);
     pf_lock_take(&all->snapshots.lock);
     bool replaced = runs->snapshot.replaced;
     pf_lock_drop(&all->snapshots.lock);
@@ -273,7 +274,7 @@ static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
 /* Sets *runs to a reference to the runs of a node. Returns 0, ESTALE if the runs have changed, or another errno value. */
 static int enter_runs(struct all_runs *all, uint64_t ino, struct runs **runs, struct pf_op *op)
 {
-    *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
+    *runs = (struct runs *)pf_snapshot_by_number(&all->snapshots, (uint32_t)(ino >> 40));
     int result = *runs ? check_runs(all, *runs, op) : ESTALE;
     if (result && *runs)
         release_runs(all, *runs);
@@ -413,7 +414,7 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
 {
     struct all_runs *all = self;
     struct pf_run_list list;
-    struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, parent->ino);
+    struct runs *runs = (struct runs *)pf_snapshot_by_subject(&all->snapshots, parent->ino);
     int result = !runs ? 0 : strcmp(runs->path, parent->path) != 0 ? ESTALE : check_runs(all, runs, op);
     if (result) {
         release_runs(all, runs);
@@ -497,7 +498,7 @@ static bool list_runs_entry(void *self, uint64_t ino, uint64_t number, struct pf
     const char *name;
     uint32_t node;
     /* open_runs_folder has checked the runs. */
-    struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
+    struct runs *runs = (struct runs *)pf_snapshot_by_number(&all->snapshots, (uint32_t)(ino >> 40));
     /* EXPORT, the target of the link EXPORT_LINK, is the last entry of runs/ and is not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
