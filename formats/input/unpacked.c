@@ -70,14 +70,6 @@ void pf_unpackings_free(struct pf_unpackings *all)
     free(all);
 }
 
-uint64_t pf_unpackings_held(struct pf_unpackings *all)
-{
-    pf_lock_take(&all->lock);
-    uint64_t held = all->held;
-    pf_lock_drop(&all->lock);
-    return held;
-}
-
 /* ---- parts; the caller holds unpacked->lock ----------------------------------------------------- */
 
 static uint64_t bytes_of(const struct unpacked_part *part)

@@ -19,8 +19,6 @@ struct pf_unpacked;
 struct pf_unpackings;
 struct pf_unpackings *pf_unpackings_new(uint64_t limit);
 void pf_unpackings_free(struct pf_unpackings *all);
-/* The number of bytes cached in the group. */
-uint64_t pf_unpackings_held(struct pf_unpackings *all);
 /* Evicts caches that use a descriptor and are not being read. */
 void pf_unpackings_relieve(struct pf_unpackings *all);
 

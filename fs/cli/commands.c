@@ -20,29 +20,7 @@
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs.h"
 
-const struct pf_command pf_commands[] = {
-    {"ls", "PATH...", "list a folder", pf_command_ls, NULL, NULL},
-    {"cat", "PATH...", "print files", pf_command_cat, NULL, NULL},
-    {"stat", "PATH...", "sizes and modes", pf_command_stat, NULL, NULL},
-    {"tree", "PATH...", "list everything below a folder", pf_command_tree, NULL, NULL},
-    {"index", "[--report] SOURCE", "precompute sizes and aggregates into the cache", pf_command_index,
-     "  --report              print a CSV row for each profile: path, format and counts\n", NULL},
-    {"check", "FILE...", "validate profiles, report problems", pf_command_check, NULL, NULL},
-    {"cache", "[clear]", "show the size of the cache, or clear it", pf_command_cache, NULL, NULL},
-    {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
-     "what grew and shrank between the first and the last", pf_command_compare,
-     "  --metric M            compare this metric (default: the primary one of A)\n"
-     "  --by AXIS             by `functions` (default) or `contexts`\n"
-     "  --fail PERCENT        exit status 4 if an entry grew by more than this\n"
-     "  --min PERCENT         --fail ignores entries below this share of the total (default: 1)\n",
-     "  4  an entry grew by more than --fail allows\n"},
-    {"summary", "FILE... [--metric M]", "print a one-page summary of each profile, as Markdown",
-     pf_command_summary, "  --metric M            summarise this metric (default: the primary one)\n", NULL},
-    {"formats", "", "list the formats", pf_command_formats, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL, NULL},
-};
-
-int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv)
+static int command_formats(const struct pf_fs_options *options, int argc, char **argv)
 {
     (void)options, (void)argv;
     if (argc) {
@@ -283,7 +261,7 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
     return indexing->status;
 }
 
-int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
+static int command_index(const struct pf_fs_options *options, int argc, char **argv)
 {
     struct indexing indexing = {.progress = {.op = PF_OP, .shown = isatty(STDERR_FILENO)}};
     indexing.progress.op.progress = show_progress;
@@ -406,7 +384,7 @@ static void check_typed_path(const struct pf_fs_options *options, const char *pa
     pf_fs_free(checking->fs);
 }
 
-int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
+static int command_check(const struct pf_fs_options *options, int argc, char **argv)
 {
     struct indexing checking = {.status = PF_EXIT_OK};
     if (!argc) {
@@ -432,3 +410,25 @@ int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
             checking.problems);
     return lost ? PF_EXIT_SYSTEM : checking.status;
 }
+
+const struct pf_command pf_commands[] = {
+    {"ls", "PATH...", "list a folder", pf_command_ls, NULL, NULL},
+    {"cat", "PATH...", "print files", pf_command_cat, NULL, NULL},
+    {"stat", "PATH...", "sizes and modes", pf_command_stat, NULL, NULL},
+    {"tree", "PATH...", "list everything below a folder", pf_command_tree, NULL, NULL},
+    {"index", "[--report] SOURCE", "precompute sizes and aggregates into the cache", command_index,
+     "  --report              print a CSV row for each profile: path, format and counts\n", NULL},
+    {"check", "FILE...", "validate profiles, report problems", command_check, NULL, NULL},
+    {"cache", "[clear]", "show the size of the cache, or clear it", pf_command_cache, NULL, NULL},
+    {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
+     "what grew and shrank between the first and the last", pf_command_compare,
+     "  --metric M            compare this metric (default: the primary one of A)\n"
+     "  --by AXIS             by `functions` (default) or `contexts`\n"
+     "  --fail PERCENT        exit status 4 if an entry grew by more than this\n"
+     "  --min PERCENT         --fail ignores entries below this share of the total (default: 1)\n",
+     "  4  an entry grew by more than --fail allows\n"},
+    {"summary", "FILE... [--metric M]", "print a one-page summary of each profile, as Markdown",
+     pf_command_summary, "  --metric M            summarise this metric (default: the primary one)\n", NULL},
+    {"formats", "", "list the formats", command_formats, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};

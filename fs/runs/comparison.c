@@ -507,7 +507,7 @@ static int compare_metric(struct run_comparison *comparison, struct pf_error *er
     return 0;
 }
 
-void pf_runs_texts_free(struct pf_runs_texts *texts)
+static void free_runs_texts(struct pf_runs_texts *texts)
 {
     for (size_t t = 0; t < PF_RUNS_TEXTS; t++)
         pf_store_free(texts->text[t]);
@@ -537,6 +537,6 @@ int pf_runs_compare(struct pf_fs *fs, const struct pf_run_list *list, const stru
     free(comparison.drawn);
     free(comparison.runs);
     if (result)
-        pf_runs_texts_free(texts);
+        free_runs_texts(texts);
     return result;
 }

@@ -42,7 +42,6 @@ struct pf_runs_texts {
     struct pf_store *text[PF_RUNS_TEXTS]; /* flushed (see pf_store_flush); NULL: not made */
     bool is_private;
 };
-void pf_runs_texts_free(struct pf_runs_texts *texts);
 int pf_runs_compare(struct pf_fs *fs, const struct pf_run_list *list, const struct pf_shared_metric *metric,
                     struct pf_runs_texts *texts, struct pf_error *error);
 

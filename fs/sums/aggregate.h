@@ -44,11 +44,8 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
  * exceeded when an order was made or released; the caller should then free the aggregates of idle profiles. */
 bool pf_budget_was_exceeded(void);
 
-/* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */
-bool pf_aggregate_skips(const struct pf_model *model);
-
-/* True if pf_aggregate_skips, and aggregating all metrics at once would be slow or would use a large part of the memory
- * budget. The table's contexts must be loaded. */
+/* True if a pass over one metric's values can skip the data of other metrics (the table of values seeks or skims), and aggregating
+ * all metrics at once would be slow or would use a large part of the memory budget. The table's contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
 /* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa; PF_NO_PARTNER if none. The views

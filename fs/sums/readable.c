@@ -106,7 +106,9 @@ size_t pf_wider(size_t width, const union pf_number *number, bool real)
     return length > width ? length : width;
 }
 
-char *pf_print_percent(char *out, double part, double whole)
+/* Prints `part` in percent of `whole`, with two decimals; with two significant digits if two decimals would show 0; as
+ * `100%` if it rounds to 100.00. */
+static char *print_percent(char *out, double part, double whole)
 {
     double percent = whole == 0 ? 0 : part / whole * 100;
     double hundredths = floor(fabs(percent) * 100 + 0.5);
@@ -149,7 +151,7 @@ void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real,
 void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width)
 {
     char text[PF_NUMBER_MAX];
-    pf_add_right(out, text, (size_t)(pf_print_percent(text, part, whole) - text), width);
+    pf_add_right(out, text, (size_t)(print_percent(text, part, whole) - text), width);
 }
 
 void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool unknown,

@@ -19,10 +19,6 @@ char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 /* Returns the larger of a width and the length of a number as printed by pf_print_rounded. */
 size_t pf_wider(size_t width, const union pf_number *number, bool real);
 
-/* Prints `part` in percent of `whole`, with two decimals; with two significant digits if two decimals would show 0; as
- * `100%` if it rounds to 100.00. */
-char *pf_print_percent(char *out, double part, double whole);
-
 /* Appends right-aligned text to a column of `width` bytes. */
 void pf_add_right(struct pf_buf *out, const char *text, size_t size, size_t width);
 void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width);
