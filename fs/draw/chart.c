@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "fs/draw/head.h"
+#include "fs/draw/caption.h"
 
 /* Line colours. Each has a contrast of at least 3:1 with the backgrounds of both schemes, light and dark. */
 static const char *const colours[CHART_LINES] = {"#2f7fc4", "#d9541e", "#2f9e44", "#a55cc8",
@@ -215,7 +215,7 @@ static void add_chart_line(const struct chart *chart, size_t l, struct pf_buf *o
 void chart_draw(const struct chart *chart, const char *name, const char *unit, struct pf_buf *out)
 {
     struct pf_buf axis = {0};
-    head_metric(&axis, name, chart->scale.name ? chart->scale.name : unit);
+    caption_metric(&axis, name, chart->scale.name ? chart->scale.name : unit);
     svg_label(out, SVG_DIM, SVG_MARGIN, CHART_TOP - 10);
     svg_text_cut(out, axis.data, axis.size, 100);
     pf_buf_str(out, "</text>\n");

@@ -6,13 +6,13 @@
 #include "fs/draw/svg.h"
 #include "fs/sums/units.h"
 
-/* A plot of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
+/* A chart of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
 enum { CHART_LINES = 12, CHART_LABEL_MAX = 24 /* characters on the x axis */ };
 
 /* Pixels: the position and size of the plot. */
 enum {
     CHART_LEFT = 78,
-    CHART_TOP = SVG_HEAD + 26,
+    CHART_TOP = SVG_CAPTION + 26,
     CHART_WIDTH = 640,
     CHART_PLOT = 420,
     CHART_HEIGHT = CHART_TOP + CHART_PLOT + 48

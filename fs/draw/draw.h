@@ -5,7 +5,7 @@
 #include "fs/sums/aggregate.h"
 
 /*
- * Pictures of a profile, as SVG. The head of a picture has three lines: metric, unit and total; format and command or title; how to
+ * Pictures of a profile, as SVG. The caption of a picture has three lines: metric, unit and total; format and command or title; how to
  * read the picture, or why it is empty. A picture is complete in viewers without scripts and style sheets, too. Each function returns a
  * walk over the picture's text, or NULL with *error filled. The walk borrows the profile (and aggregate); ops->close frees it. Any
  * number of walks may run in parallel.
@@ -34,11 +34,11 @@ struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *erro
 /* Returns the table "scaling" of a profile's metrics, with one column per point; NULL if the profile has none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* A plot of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
+/* A chart of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
 struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /* One metric in several runs. All pointers are borrowed. */
-struct pf_runs_head {
+struct pf_runs_caption {
     const char *metric, *unit;
     const char *formats;     /* "collapsed, pprof" */
     const char *const *runs; /* names */
@@ -47,14 +47,14 @@ struct pf_runs_head {
 };
 
 /*
- * A plot of functions over runs, one line per function: the functions with the largest values or changes. Borrows *head until
+ * A chart of functions over runs, one line per function: the functions with the largest values or changes. Borrows *caption until
  * pf_runs_picture_free. pf_runs_picture_new returns NULL with *error filled on failure. Not thread-safe.
  */
 struct pf_runs_picture;
-struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_head *head, struct pf_error *error);
+struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_caption *caption, struct pf_error *error);
 void pf_runs_picture_free(struct pf_runs_picture *picture);
 
-/* Offers a function for the plot, with its value in each run (nan: no value). Returns 0, or -1 with *error filled. */
+/* Offers a function for the chart, with its value in each run (nan: no value). Returns 0, or -1 with *error filled. */
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error);
 

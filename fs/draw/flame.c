@@ -4,21 +4,21 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "fs/draw/caption.h"
 #include "fs/draw/draw.h"
-#include "fs/draw/head.h"
 #include "fs/draw/script.h"
 #include "fs/sums/order.h"
 #include "fs/sums/readable.h"
 #include "fs/text/text.h"
 
 /* In pixels: the width of the picture's frames, the height of a level, the room above the first level and below the last one. */
-enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_HEAD, BOTTOM = 12 };
+enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_CAPTION, BOTTOM = 12 };
 
 /* Limits of the first attempt, which are tightened if the picture is too large: maximum depth; narrowest frame, 1/2000 of the width. */
 enum { LEVELS_MAX = 1000, SHARE = 2000 };
 
 /* The maximum size in bytes of a picture without its frames. */
-enum { HEAD_AND_SCRIPT = 16384 };
+enum { CAPTION_AND_SCRIPT = 16384 };
 
 /* Approximate width of a character in pixels; a label has three characters or more. */
 static const double character = 6.4;
@@ -195,7 +195,7 @@ static int draw_flame_graph(struct flame *flame, struct pf_error *error)
 /* Merges more frames, and draws fewer levels, until the picture is small enough. */
 static int draw_small(struct flame *flame, struct pf_error *error)
 {
-    const size_t room = PF_PICTURE_MAX - HEAD_AND_SCRIPT;
+    const size_t room = PF_PICTURE_MAX - CAPTION_AND_SCRIPT;
     flame->levels = LEVELS_MAX;
     flame->narrowest = flame->total / SHARE;
     for (;;) {
@@ -225,19 +225,19 @@ static const char *why_empty(const struct flame *flame)
 
 static void compose(struct flame *flame, struct pf_buf *out)
 {
-    struct svg_head head = {0};
+    struct svg_caption caption = {0};
     const struct pf_metric *metric = flame->metric;
     const char *why = why_empty(flame);
-    head_metric(&head.title, metric->name, metric->unit);
+    caption_metric(&caption.title, metric->name, metric->unit);
     if (pf_adds_up(metric)) {
-        pf_buf_str(&head.title, ": ");
-        pf_buf_add(&head.title, flame->sum.data, flame->sum.size);
-        pf_buf_str(&head.title, " total");
+        pf_buf_str(&caption.title, ": ");
+        pf_buf_add(&caption.title, flame->sum.data, flame->sum.size);
+        pf_buf_str(&caption.title, " total");
     }
-    head_subject(&head.subject, flame->model);
-    pf_buf_str(&head.about, why ? why : "callers above callees; the width is the value, callees included");
+    caption_subject(&caption.subject, flame->model);
+    pf_buf_str(&caption.about, why ? why : "callers above callees; the width is the value, callees included");
     out->failed |= flame->sum.failed;
-    svg_begin(out, why ? SVG_HEAD : TOP + LEVEL * (flame->deepest + 1.0) + BOTTOM, &head);
+    svg_begin(out, why ? SVG_CAPTION : TOP + LEVEL * (flame->deepest + 1.0) + BOTTOM, &caption);
     if (!why) {
         pf_buf_str(out, "<g id=\"frames\">\n");
         pf_buf_add(out, flame->frames.data, flame->frames.size);

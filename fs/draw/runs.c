@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "fs/draw/caption.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
-#include "fs/draw/head.h"
 
 struct pf_runs_picture {
-    const struct pf_runs_head *head;
+    const struct pf_runs_caption *caption;
     struct chart chart;
     size_t prefix, suffix; /* bytes common to the names of all runs; labels omit them */
 };
@@ -22,12 +22,12 @@ static bool is_label_separator(char c)
  * Returns the size of the common prefix of all names, cut after its last separator; with `back`, of the common suffix, cut before
  * its first separator. Leaves `taken` bytes at the other end, and at least one more byte, of each name.
  */
-static size_t shared_bytes(const struct pf_runs_head *head, bool back, size_t taken)
+static size_t shared_bytes(const struct pf_runs_caption *caption, bool back, size_t taken)
 {
-    const char *first = head->n > 1 ? head->runs[0] : "";
+    const char *first = caption->n > 1 ? caption->runs[0] : "";
     size_t size = strlen(first), n = size;
-    for (size_t run = 0; run < head->n; run++) {
-        const char *name = head->runs[run];
+    for (size_t run = 0; run < caption->n; run++) {
+        const char *name = caption->runs[run];
         size_t other = strlen(name), i = 0;
         while (i < n && i + taken + 1 < other &&
                (back ? first[size - 1 - i] == name[other - 1 - i] : first[i] == name[i]))
@@ -41,29 +41,29 @@ static size_t shared_bytes(const struct pf_runs_head *head, bool back, size_t ta
 
 static struct pf_cell label_of(const struct pf_runs_picture *picture, size_t run)
 {
-    const char *name = picture->head->runs[run];
+    const char *name = picture->caption->runs[run];
     return pf_text(name + picture->prefix, strlen(name) - picture->prefix - picture->suffix);
 }
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_head *head, struct pf_error *error)
+struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_caption *caption, struct pf_error *error)
 {
     struct pf_runs_picture *picture = calloc(1, sizeof *picture);
     if (!picture) {
         pf_fail_memory(error);
         return NULL;
     }
-    picture->head = head;
-    picture->prefix = shared_bytes(head, false, 0);
-    picture->suffix = shared_bytes(head, true, picture->prefix);
-    if (chart_begin(&picture->chart, head->n, error)) {
+    picture->caption = caption;
+    picture->prefix = shared_bytes(caption, false, 0);
+    picture->suffix = shared_bytes(caption, true, picture->prefix);
+    if (chart_begin(&picture->chart, caption->n, error)) {
         pf_runs_picture_free(picture);
         return NULL;
     }
-    for (size_t i = 0; i < head->n; i++)
+    for (size_t i = 0; i < caption->n; i++)
         picture->chart.xs[i] =
-            CHART_LEFT + CHART_WIDTH * (head->n > 1 ? (double)i / (double)(head->n - 1) : 0.5);
+            CHART_LEFT + CHART_WIDTH * (caption->n > 1 ? (double)i / (double)(caption->n - 1) : 0.5);
     return picture;
 }
 
@@ -94,7 +94,7 @@ static double label_distance(const struct pf_runs_picture *picture)
 {
     enum { CHARACTER = 7, GAP = 12 };
     size_t longest = 0;
-    for (size_t i = 0; i < picture->head->n; i++)
+    for (size_t i = 0; i < picture->caption->n; i++)
         longest = label_of(picture, i).size > longest ? label_of(picture, i).size : longest;
     return CHARACTER * (double)(longest < CHART_LABEL_MAX ? longest : CHART_LABEL_MAX) + GAP;
 }
@@ -103,12 +103,12 @@ static double label_distance(const struct pf_runs_picture *picture)
 static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf *out)
 {
     double distance = label_distance(picture), last = INFINITY;
-    for (size_t i = picture->head->n; i-- > 0;) {
+    for (size_t i = picture->caption->n; i-- > 0;) {
         double x = picture->chart.xs[i];
         if (last - x < distance)
             continue;
         struct pf_cell label = label_of(picture, i);
-        const char *name = picture->head->runs[i];
+        const char *name = picture->caption->runs[i];
         chart_tick(out, x, true);
         pf_buf_str(out, "<title>");
         svg_text(out, name, strlen(name));
@@ -119,7 +119,7 @@ static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf 
     }
     if (picture->prefix + picture->suffix == 0)
         return;
-    const char *name = picture->head->runs[0];
+    const char *name = picture->caption->runs[0];
     chart_label_x_axis(out);
     svg_text(out, name, picture->prefix);
     pf_buf_char(out, '*');
@@ -127,20 +127,20 @@ static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf 
     pf_buf_str(out, "</text>\n");
 }
 
-static struct svg_head runs_picture_head(const struct pf_runs_head *head, bool any)
+static struct svg_caption runs_picture_caption(const struct pf_runs_caption *caption, bool any)
 {
-    struct svg_head texts = {0};
-    head_metric(&texts.title, head->metric, head->unit);
-    if (head->totals) {
+    struct svg_caption texts = {0};
+    caption_metric(&texts.title, caption->metric, caption->unit);
+    if (caption->totals) {
         pf_buf_str(&texts.title, ": ");
-        head_value(&texts.title, head->totals[0], head->unit);
+        caption_value(&texts.title, caption->totals[0], caption->unit);
         pf_buf_str(&texts.title, " to ");
-        head_value(&texts.title, head->totals[1], head->unit);
+        caption_value(&texts.title, caption->totals[1], caption->unit);
         pf_buf_str(&texts.title, " total");
     }
-    pf_buf_printf(&texts.subject, "%s: %zu runs", head->formats, head->n);
-    if (head->n)
-        pf_buf_printf(&texts.subject, ", %s to %s", head->runs[0], head->runs[head->n - 1]);
+    pf_buf_printf(&texts.subject, "%s: %zu runs", caption->formats, caption->n);
+    if (caption->n)
+        pf_buf_printf(&texts.subject, ", %s to %s", caption->runs[0], caption->runs[caption->n - 1]);
     pf_buf_str(&texts.about, any ? "the functions with the largest values or changes, over the runs"
                                  : "empty: no function has a positive value in any run");
     return texts;
@@ -149,12 +149,12 @@ static struct svg_head runs_picture_head(const struct pf_runs_head *head, bool a
 void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out)
 {
     bool any = picture->chart.count && picture->chart.points;
-    struct svg_head head = runs_picture_head(picture->head, any);
-    svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
+    struct svg_caption caption = runs_picture_caption(picture->caption, any);
+    svg_begin(out, any ? CHART_HEIGHT : SVG_CAPTION, &caption);
     if (any) {
-        chart_range(&picture->chart, picture->head->unit);
+        chart_range(&picture->chart, picture->caption->unit);
         add_run_labels(picture, out);
-        chart_draw(&picture->chart, picture->head->metric, picture->head->unit, out);
+        chart_draw(&picture->chart, picture->caption->metric, picture->caption->unit, out);
     }
     svg_end(out);
 }

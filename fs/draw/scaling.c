@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "formats/kit/number.h"
+#include "fs/draw/caption.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
-#include "fs/draw/head.h"
 #include "fs/sums/order.h"
 #include "fs/text/text.h"
 
@@ -206,26 +206,26 @@ static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
     add_ideal(scaling, from, to, end, label, out);
 }
 
-static struct svg_head scaling_head(const struct scaling *scaling)
+static struct svg_caption scaling_caption(const struct scaling *scaling)
 {
-    struct svg_head head = {0};
+    struct svg_caption caption = {0};
     const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
-    head_metric(&head.title, metric->name, metric->unit);
-    head_subject(&head.subject, scaling->model);
-    pf_buf_str(&head.about, scaling->slots < 2 ? "empty: no parameter has two positive values"
-                            : !scaling->chart.count
-                                ? "empty: no context has a positive value"
-                                : "the contexts with the largest values; both axes are "
-                                  "logarithmic; dotted: ideal scaling of the heaviest context");
-    return head;
+    caption_metric(&caption.title, metric->name, metric->unit);
+    caption_subject(&caption.subject, scaling->model);
+    pf_buf_str(&caption.about, scaling->slots < 2 ? "empty: no parameter has two positive values"
+                               : !scaling->chart.count
+                                   ? "empty: no context has a positive value"
+                                   : "the contexts with the largest values; both axes are "
+                                     "logarithmic; dotted: ideal scaling of the heaviest context");
+    return caption;
 }
 
 static void draw_scaling(struct scaling *scaling, struct pf_buf *out)
 {
     const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
     bool any = scaling->chart.count && scaling->slots > 1;
-    struct svg_head head = scaling_head(scaling);
-    svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
+    struct svg_caption caption = scaling_caption(scaling);
+    svg_begin(out, any ? CHART_HEIGHT : SVG_CAPTION, &caption);
     if (any) {
         chart_range(&scaling->chart, metric->unit);
         add_parameter_name(scaling, out);

@@ -22,7 +22,8 @@ static const char style[] = "<style>\n"
                             "}\n"
                             "</style>\n";
 
-static void add_head_line(struct pf_buf *out, struct pf_buf *text, const char *attributes, int y, size_t most)
+static void add_caption_line(struct pf_buf *out, struct pf_buf *text, const char *attributes, int y,
+                             size_t most)
 {
     svg_label(out, attributes, SVG_MARGIN, y);
     svg_text_cut(out, text->data, text->size, most);
@@ -31,7 +32,7 @@ static void add_head_line(struct pf_buf *out, struct pf_buf *text, const char *a
     pf_buf_free(text);
 }
 
-void svg_begin(struct pf_buf *out, double height, struct svg_head *head)
+void svg_begin(struct pf_buf *out, double height, struct svg_caption *caption)
 {
     pf_buf_printf(
         out,
@@ -43,9 +44,9 @@ void svg_begin(struct pf_buf *out, double height, struct svg_head *head)
     pf_buf_printf(out,
                   "<rect class=\"paper\" width=\"%d\" height=\"%.0f\" fill=\"#ffffff\"/>\n<g id=\"head\">\n",
                   SVG_WIDTH, height);
-    add_head_line(out, &head->title, SVG_INK " font-size=\"15\"", 20, 90);
-    add_head_line(out, &head->subject, SVG_DIM, 36, 180);
-    add_head_line(out, &head->about, " id=\"about\"" SVG_DIM, 52, 180);
+    add_caption_line(out, &caption->title, SVG_INK " font-size=\"15\"", 20, 90);
+    add_caption_line(out, &caption->subject, SVG_DIM, 36, 180);
+    add_caption_line(out, &caption->about, " id=\"about\"" SVG_DIM, 52, 180);
     pf_buf_str(out, "</g>\n");
 }
 

@@ -5,8 +5,8 @@
 #include "formats/kit/cell.h"
 #include "fs/text/buf.h"
 
-/* In pixels: the width of a picture, the margin of texts, the bottom of the head. */
-enum { SVG_WIDTH = 1200, SVG_MARGIN = 10, SVG_HEAD = 60 };
+/* In pixels: the width of a picture, the margin of texts, the bottom of the caption. */
+enum { SVG_WIDTH = 1200, SVG_MARGIN = 10, SVG_CAPTION = 60 };
 
 /*
  * Attributes of text and lines: a class, and the class's colour in the light scheme. A style sheet in the picture replaces the
@@ -18,12 +18,12 @@ enum { SVG_WIDTH = 1200, SVG_MARGIN = 10, SVG_HEAD = 60 };
 #define SVG_RULE " class=\"rule\" stroke=\"#dddddd\" fill=\"none\""
 
 /* The three lines of text above a picture, unescaped. svg_begin frees them. */
-struct svg_head {
+struct svg_caption {
     struct pf_buf title, subject, about;
 };
 
-/* Appends the start of a picture: style sheet, background and head. Fails `out` if a text of the head has failed. */
-void svg_begin(struct pf_buf *out, double height, struct svg_head *head);
+/* Appends the start of a picture: style sheet, background and caption. Fails `out` if a text of the caption has failed. */
+void svg_begin(struct pf_buf *out, double height, struct svg_caption *caption);
 void svg_end(struct pf_buf *out);
 
 /*

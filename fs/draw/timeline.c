@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "formats/kit/ids.h"
+#include "fs/draw/caption.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
-#include "fs/draw/head.h"
 #include "fs/sums/order.h"
 #include "fs/text/table.h"
 
@@ -16,7 +16,7 @@
 enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
 
 /* In pixels: the width of threads' names, the room above the rows, the height of a row, the room below the rows. */
-enum { NAMES = 190, TOP = SVG_HEAD, ROW = 14, BOTTOM = 30 };
+enum { NAMES = 190, TOP = SVG_CAPTION, ROW = 14, BOTTOM = 30 };
 enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
 
 /* Table rows read per step. A pass can be cancelled between steps. */
@@ -263,32 +263,32 @@ static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned 
     pf_buf_str(out, "\"/>\n");
 }
 
-static struct svg_head timeline_head(const struct timeline *line)
+static struct svg_caption timeline_caption(const struct timeline *line)
 {
-    struct svg_head head = {0};
+    struct svg_caption caption = {0};
     bool any = line->any && line->rows;
-    pf_buf_printf(&head.title, "%s over time", line->model->partitions.plural);
+    pf_buf_printf(&caption.title, "%s over time", line->model->partitions.plural);
     if (any) {
-        pf_buf_str(&head.title, ": ");
-        svg_number(&head.title, (double)(line->end - line->start));
-        pf_buf_printf(&head.title, " %s", timeline_unit(line));
-        pf_add_readable(&head.title, (double)(line->end - line->start), timeline_unit(line));
-        pf_buf_str(&head.title, " total");
-        pf_buf_printf(&head.about, "the darker, the deeper the stack: up to %u level%s", line->deepest,
+        pf_buf_str(&caption.title, ": ");
+        svg_number(&caption.title, (double)(line->end - line->start));
+        pf_buf_printf(&caption.title, " %s", timeline_unit(line));
+        pf_add_readable(&caption.title, (double)(line->end - line->start), timeline_unit(line));
+        pf_buf_str(&caption.title, " total");
+        pf_buf_printf(&caption.about, "the darker, the deeper the stack: up to %u level%s", line->deepest,
                       line->deepest == 1 ? "" : "s");
         if (line->rows < line->threads)
-            pf_buf_printf(&head.about, "; a row is several %s", line->model->partitions.plural);
+            pf_buf_printf(&caption.about, "; a row is several %s", line->model->partitions.plural);
     } else {
-        pf_buf_str(&head.about, "empty: the trace has no rows with a time");
+        pf_buf_str(&caption.about, "empty: the trace has no rows with a time");
     }
-    head_subject(&head.subject, line->model);
-    return head;
+    caption_subject(&caption.subject, line->model);
+    return caption;
 }
 
 static void draw_timeline(const struct timeline *line, struct pf_buf *out)
 {
-    struct svg_head head = timeline_head(line);
-    svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, &head);
+    struct svg_caption caption = timeline_caption(line);
+    svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, &caption);
     for (size_t row = 0; row < line->rows; row++)
         add_timeline_name(out, line, row);
     for (unsigned shade = 1; shade <= SHADES && line->deepest; shade++)

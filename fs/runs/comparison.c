@@ -257,7 +257,7 @@ struct run_comparison {
     struct pf_runs_texts *texts;
     struct pf_changes changes;
     struct pf_buf formats; /* formats of the runs that have the metric: "collapsed, pprof" */
-    struct pf_runs_head head;
+    struct pf_runs_caption caption;
     struct pf_runs_picture *picture;
     double *drawn; /* buffer for one function's values */
 };
@@ -391,14 +391,14 @@ static int write_functions(struct run_comparison *comparison, struct pf_buf *out
     pf_buf_char(&comparison->formats, 0);
     if (comparison->formats.failed)
         return pf_fail_memory(error);
-    comparison->head =
-        (struct pf_runs_head){.metric = comparison->metric->name,
-                              .unit = comparison->metric->unit,
-                              .formats = comparison->formats.data,
-                              .runs = comparison->runs,
-                              .n = comparison->n,
-                              .totals = comparison->changes.has_total ? comparison->changes.totals : NULL};
-    comparison->picture = pf_runs_picture_new(&comparison->head, error);
+    comparison->caption =
+        (struct pf_runs_caption){.metric = comparison->metric->name,
+                                 .unit = comparison->metric->unit,
+                                 .formats = comparison->formats.data,
+                                 .runs = comparison->runs,
+                                 .n = comparison->n,
+                                 .totals = comparison->changes.has_total ? comparison->changes.totals : NULL};
+    comparison->picture = pf_runs_picture_new(&comparison->caption, error);
     if (!comparison->picture)
         return -1;
     pf_buf_str(out, changes_head);

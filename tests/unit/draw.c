@@ -282,13 +282,13 @@ static void runs(void)
 {
     struct pf_error error;
     const char *names[] = {"run1", "run<2>", "run3"};
-    struct pf_runs_head head = {.metric = "time",
-                                .unit = "ns",
-                                .formats = "fake",
-                                .runs = names,
-                                .n = 3,
-                                .totals = (double[]){1e9, 2e9}};
-    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
+    struct pf_runs_caption caption = {.metric = "time",
+                                      .unit = "ns",
+                                      .formats = "fake",
+                                      .runs = names,
+                                      .n = 3,
+                                      .totals = (double[]){1e9, 2e9}};
+    struct pf_runs_picture *picture = pf_runs_picture_new(&caption, &error);
     must(picture);
     for (int i = 0; i < 40; i++) {
         char name[16];
@@ -319,8 +319,9 @@ static void runs(void)
 static void names_of_runs(const char *const *names, size_t n, const char *wanted)
 {
     struct pf_error error;
-    struct pf_runs_head head = {.metric = "samples", .unit = "", .formats = "fake", .runs = names, .n = n};
-    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
+    struct pf_runs_caption caption = {
+        .metric = "samples", .unit = "", .formats = "fake", .runs = names, .n = n};
+    struct pf_runs_picture *picture = pf_runs_picture_new(&caption, &error);
     must(picture);
     struct pf_cell name = pf_string("f");
     must(!pf_runs_picture_add(picture, &name, (double[]){1, 2, 3}, &error));
@@ -350,9 +351,9 @@ static void labels_of_runs(void)
     names_of_runs((const char *const[]){"a.b", "a.b.b", "a.c.b"}, 3, "c.b|b.b|b|");
     names_of_runs((const char *const[]){"1", "2"}, 2, "2|1|");
     struct pf_error error;
-    struct pf_runs_head head = {
+    struct pf_runs_caption caption = {
         .metric = "samples", .unit = "", .formats = "fake", .runs = (const char *const[]){"a", "b"}, .n = 2};
-    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
+    struct pf_runs_picture *picture = pf_runs_picture_new(&caption, &error);
     must(picture);
     struct picture drawn = draw_runs(picture);
     ok(reads(&drawn, ">empty: no function has a positive value in any run<"), "an empty picture says why");

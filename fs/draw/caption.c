@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/draw/head.h"
+#include "fs/draw/caption.h"
 
 #include "fs/sums/units.h"
 
-void head_metric(struct pf_buf *out, const char *name, const char *unit)
+void caption_metric(struct pf_buf *out, const char *name, const char *unit)
 {
     pf_buf_str(out, name);
     if (*unit) {
@@ -12,7 +12,7 @@ void head_metric(struct pf_buf *out, const char *name, const char *unit)
     }
 }
 
-void head_value(struct pf_buf *out, double value, const char *unit)
+void caption_value(struct pf_buf *out, double value, const char *unit)
 {
     svg_number(out, value);
     pf_add_readable(out, value, unit);
@@ -30,7 +30,7 @@ static struct pf_cell find_info_value(const struct pf_model *model, const char *
     return pf_absent();
 }
 
-void head_subject(struct pf_buf *out, const struct pf_model *model)
+void caption_subject(struct pf_buf *out, const struct pf_model *model)
 {
     struct pf_cell about = find_info_value(model, "Command");
     if (about.type != PF_TEXT)

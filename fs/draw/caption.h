@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_HEAD_H
-#define PF_HEAD_H
+#ifndef PF_CAPTION_H
+#define PF_CAPTION_H
 
 #include "formats/driver.h"
 #include "fs/draw/svg.h"
 
-/* The texts in the heads of pictures. */
+/* The texts in the captions of pictures. */
 
 /* Appends "time, ns"; only the name if the metric has no unit. */
-void head_metric(struct pf_buf *out, const char *name, const char *unit);
+void caption_metric(struct pf_buf *out, const char *name, const char *unit);
 
 /* Appends "24630000000 (24.63 s)"; only the number if the unit is neither a time nor bytes. */
-void head_value(struct pf_buf *out, double value, const char *unit);
+void caption_value(struct pf_buf *out, double value, const char *unit);
 
 /* Appends "xray 5: LLVM XRay log": the format, its version, and the profile's command, otherwise the profile's title, otherwise the
  * format's title. */
-void head_subject(struct pf_buf *out, const struct pf_model *model);
+void caption_subject(struct pf_buf *out, const struct pf_model *model);
 
 #endif
