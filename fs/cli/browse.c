@@ -26,7 +26,7 @@ static int complain_of_path(const char *path, const char *reason)
     return PF_EXIT_SYSTEM;
 }
 
-size_t pf_existing_part(char *path, struct stat *st)
+size_t pf_existing_prefix(char *path, struct stat *st)
 {
     size_t size = strlen(path);
     while (size) {
@@ -68,9 +68,9 @@ static bool is_directory_profile(const char *path)
     return profile;
 }
 
-/* Returns the length of the part of a path up to the first profile that is a directory; `size` if there is none. Files below such a
+/* Returns the length of the prefix of a path up to the first profile that is a directory; `size` if there is none. Files below such a
  * profile are not served, so they do not count as existing. */
-static size_t part_outside_profiles(char *path, size_t size)
+static size_t prefix_outside_profiles(char *path, size_t size)
 {
     for (size_t end = 1; end < size; end++)
         if (path[end] == '/' && path[end - 1] != '/') {
@@ -87,18 +87,18 @@ static size_t part_outside_profiles(char *path, size_t size)
 struct typed {
     const char *as;    /* as the user typed it */
     const char *below; /* a path below it that the command reads, with a leading slash, or "" */
-    char *path;        /* both joined; a symbolic link at the end of its existing part is resolved */
+    char *path;        /* both joined; a symbolic link at the end of its existing prefix is resolved */
     char *source;      /* the folder to serve as SOURCE */
     const char *rest;  /* the part of `path` below SOURCE */
 };
 
-/* Sets typed->source to the longest existing part of the path, or to the folder of this part if it is a file, and typed->rest to
+/* Sets typed->source to the longest existing prefix of the path, or to the folder of this prefix if it is a file, and typed->rest to
  * what follows. Returns 0, or -1 with errno. */
 static int find_source(struct typed *typed)
 {
     struct stat st = {0};
     char *path = typed->path;
-    size_t size = pf_existing_part(path, &st), outside = part_outside_profiles(path, size);
+    size_t size = pf_existing_prefix(path, &st), outside = prefix_outside_profiles(path, size);
     if (outside < size) {
         size = outside;
         st.st_mode = S_IFDIR;
@@ -215,7 +215,7 @@ static int complain_of(const char *path, int code, const struct pf_error *error)
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                      struct pf_op *op);
 
-/* Sets typed->path. Resolves a symbolic link at the end of the path's existing part if `through` is set or if anything
+/* Sets typed->path. Resolves a symbolic link at the end of the path's existing prefix if `through` is set or if anything
  * follows it. Returns 0, or -1 with errno. */
 static int resolve_typed_path(struct typed *typed, bool through)
 {
@@ -224,7 +224,7 @@ static int resolve_typed_path(struct typed *typed, bool through)
     if (asprintf(&path, "%s%s", typed->as, typed->below) < 0)
         return -1;
     typed->path = path;
-    size_t size = pf_existing_part(path, &st);
+    size_t size = pf_existing_prefix(path, &st);
     if (!size || !S_ISLNK(st.st_mode) || (!path[size] && !through))
         return 0;
     char end = path[size];
@@ -285,7 +285,7 @@ static int visit_paths(const struct pf_fs_options *options, struct typed *typed,
             status = complain_of_path(typed[i].as, strerror(errno));
         else
             sources[known++] = typed[i].source;
-    int refused = pf_confine(options, sources, known);
+    int refused = pf_enter_sandbox(options, sources, known);
     if (refused)
         return refused;
     for (size_t i = 0; i < n; i++) {

@@ -234,7 +234,7 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
 static int index_source(struct indexing *indexing, const struct pf_fs_options *options, char *source)
 {
     struct pf_error error = {0};
-    if (pf_confine(options, &source, 1))
+    if (pf_enter_sandbox(options, &source, 1))
         return PF_EXIT_SYSTEM;
     indexing->fs = pf_fs_new(source, options, &error);
     if (!indexing->fs) {
@@ -395,7 +395,7 @@ static int command_check(const struct pf_fs_options *options, int argc, char **a
     int known = 0;
     while (sources && known < argc && (sources[known] = pf_path_on_disk(argv[known])))
         known++;
-    int refused = known < argc || pf_confine(options, sources, (size_t)argc);
+    int refused = known < argc || pf_enter_sandbox(options, sources, (size_t)argc);
     if (known < argc)
         fprintf(stderr, "profilefs: %s: %s\n", argv[known], strerror(errno));
     for (int i = 0; i < argc && !refused; i++)

@@ -29,13 +29,13 @@ int pf_command_compare(const struct pf_fs_options *options, int argc, char **arg
 
 /* Returns the length of the longest prefix of a path that exists on disk, and sets *st to the prefix's attributes; 0 if no
  * prefix exists. `path` is modified only during the call. */
-size_t pf_existing_part(char *path, struct stat *st);
+size_t pf_existing_prefix(char *path, struct stat *st);
 
 /* Returns the location of a profile on disk, which the caller frees: if `path` is in a mount of this program, the corresponding
  * path below the mount's SOURCE; otherwise a copy of `path`. NULL with errno. */
 char *pf_path_on_disk(const char *path);
 
 /* Enters the sandbox, which permits access to the sources of a command. Returns 0, or the exit status after printing the error. */
-int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n);
+int pf_enter_sandbox(const struct pf_fs_options *options, char *const *sources, size_t n);
 
 #endif

@@ -25,7 +25,7 @@ struct comparison {
     double fail, min; /* in percent; fail < 0: never fail */
     unsigned n;
     char *const *paths; /* as the user typed them */
-    char **sources;     /* owned: the existing part of each path on disk, outside mounts of this program */
+    char **sources;     /* owned: the existing prefix of each path on disk, outside mounts of this program */
     char **rests;       /* owned: the rest of each path, which leads to a member of an archive; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
@@ -267,7 +267,7 @@ static int find_sources(struct comparison *comparison)
         return -1;
     for (unsigned run = 0; run < comparison->n; run++) {
         char *path = comparison->sources[run] = pf_path_on_disk(comparison->paths[run]);
-        size_t size = path ? pf_existing_part(path, &st) : 0;
+        size_t size = path ? pf_existing_prefix(path, &st) : 0;
         /* Only archives, and folders as a mount shows them, contain profiles that are not on disk. */
         bool within =
             size && path[size] && (S_ISREG(st.st_mode) || strcmp(path, comparison->paths[run]) != 0);
@@ -345,7 +345,7 @@ int pf_command_compare(const struct pf_fs_options *options, int argc, char **arg
     if (!read_options(&comparison, argc + 1, argv - 1)) /* argv[1] is the command's name */
         return usage();
     int status = PF_EXIT_SYSTEM;
-    if (!find_sources(&comparison) && !pf_confine(options, comparison.sources, comparison.n))
+    if (!find_sources(&comparison) && !pf_enter_sandbox(options, comparison.sources, comparison.n))
         status = compare_paths(&comparison, options);
     free_comparison(&comparison);
     return status;

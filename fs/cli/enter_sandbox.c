@@ -5,7 +5,7 @@
 #include "fs/exit.h"
 #include "fs/fuse/sandbox.h"
 
-int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n)
+int pf_enter_sandbox(const struct pf_fs_options *options, char *const *sources, size_t n)
 {
     struct pf_error error = {0};
     struct pf_sandbox *sandbox = pf_sandbox_new(sources, n, options, &error);
