@@ -19,8 +19,7 @@ struct pf_snapshots;
  * snapshot replaces the old one; open handles keep the old texts.
  */
 struct pf_snapshot {
-    struct pf_owner
-        owner; /* first member; references count users: dropping the last one frees a replaced snapshot */
+    struct pf_owner owner;    /* first member; counts users: the last release frees a replaced snapshot */
     struct pf_snapshots *set; /* set by pf_snapshot_add */
     const char *title;        /* title of the jobs, for status.txt; borrowed */
     /* Guarded by the set's lock: */

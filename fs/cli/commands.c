@@ -39,10 +39,9 @@ enum { REPORT_MS = 10000 };
 /* An operation that displays the progress of its passes. */
 struct progress {
     struct pf_op op;
-    bool shown;       /* standard error is a terminal */
-    const char *path; /* of the current profile */
-    const char *
-        source; /* if standard error is not a terminal: SOURCE, for a line of progress every REPORT_MS; NULL: no lines */
+    bool shown;           /* standard error is a terminal */
+    const char *path;     /* of the current profile */
+    const char *source;   /* not NULL: its progress is printed every REPORT_MS if not `shown` */
     uint64_t start, next; /* monotonic ms: the start, and when to print the next line */
     unsigned long profiles;
 };

@@ -28,7 +28,7 @@ struct chart_line {
 struct chart {
     size_t points;
     double *xs;                               /* by point: pixels from the left; filled in by the caller */
-    struct chart_line lines[CHART_LINES + 1]; /* the heaviest first; the last item is the line under construction */
+    struct chart_line lines[CHART_LINES + 1]; /* heaviest first; the last one is under construction */
     size_t count;
     bool logarithmic;       /* the y axis is logarithmic */
     struct pf_scale scale;  /* of the y axis; set by chart_range, like low and high */

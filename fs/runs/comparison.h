@@ -10,15 +10,16 @@
 /* A metric that two or more runs have. */
 struct pf_shared_metric {
     char *name, *unit, *dir;
-    unsigned runs, primary; /* number of runs that have it, and number of runs of which it is the primary metric */
-    unsigned last;          /* index of the last run that has it */
+    unsigned runs;    /* number of runs that have it */
+    unsigned primary; /* number of runs of which it is the primary metric */
+    unsigned last;    /* index of the last run that has it */
 };
 
 /* The shared metrics of a folder's runs. */
 struct pf_shared_metrics {
     struct pf_shared_metric *metrics;
     size_t n;
-    int primary; /* index, -1 if there are no metrics */
+    int primary;     /* index, -1 if there are no metrics */
     bool is_private; /* not all users may read all files that the runs have used so far */
 };
 int pf_shared_metrics_find(struct pf_fs *fs, const struct pf_run_list *list, struct pf_shared_metrics *shared,

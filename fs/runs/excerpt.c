@@ -119,8 +119,7 @@ static int make_excerpt(struct pf_profile *profile, struct pf_aggregate *aggrega
         pf_function_cells(model, functions, 0, first);
     add_excerpt_metrics(profile, &excerpt->metrics);
     add_warnings(profile, &excerpt->rows[PF_EXCERPT_WARNINGS], &worst);
-    const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items))
-                                              : pf_absent(),
+    const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items)) : pf_absent(),
                                     aggregate ? pf_uint(model->contexts->count) : pf_absent(),
                                     metric ? pf_string(metric->name) : pf_absent(),
                                     metric ? pf_string(pf_series_unit(metric->unit)) : pf_absent(),

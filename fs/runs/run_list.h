@@ -18,8 +18,7 @@ struct pf_listed_run {
 struct pf_run_list {
     struct pf_listed_run *runs;
     unsigned n;
-    bool
-        too_many; /* the folder has more than PF_RUNS_MOST profiles; the list is incomplete: do not compare */
+    bool too_many;   /* more than PF_RUNS_MOST profiles: the list is incomplete and must not be compared */
     uint64_t others; /* digest of the folder's other files, since a run can be made from several files */
 };
 

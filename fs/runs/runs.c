@@ -30,10 +30,9 @@ struct runs {
     char *path;     /* of the folder, relative to SOURCE */
     struct pf_run_list list;
     /* Guarded by the lock of the snapshots: */
-    bool
-        has_entries; /* the digest covers the entries of runs that are directories; set before these are read */
-    bool is_public;  /* all users may read all runs and all files used so far */
-    bool listed;     /* `metrics` is filled and will not change */
+    bool has_entries; /* the digest covers entries of runs that are directories; set before reading them */
+    bool is_public;   /* all users may read all runs and all files used so far */
+    bool listed;      /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
 };
 

@@ -14,11 +14,11 @@ struct pf_run_series {
     unsigned runs, n; /* maximum number of runs; number of runs added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
-    uint32_t last;            /* number of the name added last */
-    struct pf_stack stack;    /* of the current call path */
+    uint32_t last;                     /* number of the name added last */
+    struct pf_stack stack;             /* of the current call path */
     struct pf_optional_number *values; /* one per run, then `others`, one per run */
-    double *plain;            /* values[] as doubles, 0 if absent */
-    uint64_t pending[WORDS];  /* the first record of the next name */
+    double *plain;                     /* values[] as doubles, 0 if absent */
+    uint64_t pending[WORDS];           /* the first record of the next name */
     bool finished, more;
 };
 

@@ -42,8 +42,8 @@ struct pf_change {
     struct pf_optional_number change;                 /* last - first; an absent value counts as 0 */
     struct pf_optional_number percent;                /* change in percent of |first|; absent if first is 0 */
     struct pf_optional_number min, mean, max, stddev; /* over the runs that have a value */
-    unsigned runs;                           /* runs that have a value; 0: only `others` has values */
-    int since; /* the run at which the best two-level fit steps; -1: the step is within the noise */
+    unsigned runs; /* runs that have a value; 0: only `others` has values */
+    int since;     /* the run at which the best two-level fit steps; -1: the step is within the noise */
 };
 
 /* Returns the next name, in order of first appearance: 1 with *change filled, valid until the next call; 0 at the end;

@@ -97,12 +97,12 @@ struct value_target {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
-    bool counts;                /* contributes to the partitions' sums */
-    bool is_at;                 /* PF_AT metric: shows the value of one partition */
-    uint32_t at;                /* index of that partition */
-    struct pf_context_sum *sum; /* the context's stored sum, or &new_sum */
+    bool counts;                   /* contributes to the partitions' sums */
+    bool is_at;                    /* PF_AT metric: shows the value of one partition */
+    uint32_t at;                   /* index of that partition */
+    struct pf_context_sum *sum;    /* the context's stored sum, or &new_sum */
     struct pf_context_sum new_sum; /* a new sum, stored at the end */
-    double mean;                /* of *sum */
+    double mean;                   /* of *sum */
 };
 
 static void find_target_sum(struct value_target *target)

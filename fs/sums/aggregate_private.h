@@ -125,16 +125,15 @@ struct pf_partition_sum {
 };
 
 struct pf_metric_sums {
-    bool real; /* sums, low and high are doubles; otherwise integers */
-    double
-        magnitude; /* sum of the absolute values; integer sums cannot overflow while it is at most PF_INTEGERS_MAX */
+    bool real;        /* sums, low and high are doubles; otherwise integers */
+    double magnitude; /* sum of absolute values; up to PF_INTEGERS_MAX, integer sums cannot overflow */
     union pf_number total;
-    bool negative;  /* some value is negative; unknown after unpacking */
+    bool negative;      /* some value is negative; unknown after unpacking */
     size_t with_values; /* partitions that have any value */
     bool exceeds_total; /* some share exceeds 100 % */
     struct pf_context_sums contexts;
     struct pf_sparse_array partitions; /* struct pf_partition_sum */
-    struct pf_context_sums at;  /* PF_AT metrics: the values in the selected partition */
+    struct pf_context_sums at;         /* PF_AT metrics: the values in the selected partition */
 };
 
 struct pf_order;
@@ -144,11 +143,11 @@ struct pf_aggregate {
     uint32_t n_contexts;
     size_t n_partitions;
     struct pf_arena arena;
-    struct pf_metric_sums *metrics; /* profile->n_metrics */
+    struct pf_metric_sums *metrics; /* by metric */
     pf_need_order *need; /* set by pf_aggregate_share; NULL: each thread makes missing orders itself */
     void *owner;
-    struct pf_lock lock;            /* guards the members below */
-    struct pf_order *orders;        /* most recently used first */
+    struct pf_lock lock;     /* guards the members below */
+    struct pf_order *orders; /* most recently used first */
 };
 
 /* The metric's sums in a context. False if it has no value there. */
@@ -227,8 +226,8 @@ struct pf_metric_walk {
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
     unsigned metric;
-    struct pf_order *order;       /* NULL if the view needs none */
-    struct pf_stack *stack;       /* owned; for stacks.folded only, like the next two members */
+    struct pf_order *order; /* NULL if the view needs none */
+    struct pf_stack *stack; /* owned; for stacks.folded only, like the next two members */
     struct pf_folded_unit folded_unit;
     uint64_t stack_position; /* the position after the line whose stack is current; 0: no stack yet */
     uint64_t end;

@@ -6,9 +6,8 @@
 
 /* A group: partitions with the same value in a grouping column (PF_GROUP), such as the threads of one process, rank or node. */
 struct pf_group {
-    union pf_number
-        sum; /* sum of the metric; for a PF_AT metric: the value of the selected partition, if it belongs to the group */
-    uint64_t partitions; /* partitions in the group */
+    union pf_number sum;  /* of the metric; PF_AT: the value of the selected partition, if in the group */
+    uint64_t partitions;  /* partitions in the group */
     uint64_t with_values; /* partitions in the group that have any value of the metric */
 };
 

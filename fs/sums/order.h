@@ -20,11 +20,10 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 struct pf_totals {
     unsigned metric;  /* index of the metric whose total is `exclusive` */
     double exclusive; /* 100 % of exclusive values: their sum */
-    double
-        inclusive; /* 100 % of inclusive values: the sum over the roots, or `exclusive` if that is larger */
+    double inclusive; /* 100 % of inclusive values: the sum over the roots, at least `exclusive` */
 };
 
-/* ---- orders: the orders in which views are walked ------------------------------------------ */
+/* ---- orders ------------------------------------------------------------------------------------- */
 
 /* The sum over contexts with the same kind, name and file (PF_BY_NAME: name), or the same pair of callee and caller names. Only outermost
  * contexts count for the inclusive value, so that recursion is not counted twice. */
@@ -85,12 +84,11 @@ struct pf_order {
     uint32_t *outer;
     uint64_t left_out; /* PF_BY_STACK: number of positive values that round to 0 */
 
-    struct pf_function
-        *functions; /* largest first; PF_BY_FUNCTION: by exclusive value; other kinds: by inclusive value (PF_BY_NAME: by exclusive
-                    * value if the inclusive one is unknown) */
+    /* Largest first: PF_BY_FUNCTION by exclusive value, the others by inclusive value (PF_BY_NAME: by exclusive value where the
+     * inclusive one is unknown). */
+    struct pf_function *functions;
     size_t n_functions;
-    struct pf_location
-        *locations; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: by exclusive value, largest first */
+    struct pf_location *locations; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: largest exclusive value first */
     size_t n_locations;
     struct pf_strings *strings; /* names of functions or locations; NULL: use the tree's strings */
 };

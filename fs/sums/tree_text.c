@@ -32,8 +32,8 @@ struct tree_level {
 struct tree_walk {
     struct pf_values values;
     struct pf_lower_bound lower_bound; /* contexts below this value are left out */
-    bool prunes;           /* false: no context is left out */
-    uint32_t *pending;     /* stack of the siblings that get a line, in order */
+    bool prunes;                       /* false: no context is left out */
+    uint32_t *pending;                 /* stack of the siblings that get a line, in order */
     size_t n_pending, pending_room;
     struct tree_level *levels;
     size_t n_levels, levels_room;
