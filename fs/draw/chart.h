@@ -7,7 +7,7 @@
 #include "fs/sums/units.h"
 
 /* A chart of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
-enum { CHART_LINES = 12, CHART_LABEL_MAX = 24 /* characters on the x axis */ };
+enum { CHART_LINES = 12 };
 
 /* Pixels: the position and size of the plot. */
 enum {

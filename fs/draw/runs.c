@@ -5,6 +5,9 @@
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
 
+/* Maximum number of characters of a label on the x axis. */
+enum { LABEL_MAX = 24 };
+
 struct pf_runs_picture {
     const struct pf_runs_caption *caption;
     struct chart chart;
@@ -96,7 +99,7 @@ static double label_distance(const struct pf_runs_picture *picture)
     size_t longest = 0;
     for (size_t i = 0; i < picture->caption->n; i++)
         longest = label_of(picture, i).size > longest ? label_of(picture, i).size : longest;
-    return CHARACTER * (double)(longest < CHART_LABEL_MAX ? longest : CHART_LABEL_MAX) + GAP;
+    return CHARACTER * (double)(longest < LABEL_MAX ? longest : LABEL_MAX) + GAP;
 }
 
 /* Appends as many names of runs as there is room for, from the last run back, and below them the common prefix and suffix. */
@@ -113,7 +116,7 @@ static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf 
         pf_buf_str(out, "<title>");
         svg_text(out, name, strlen(name));
         pf_buf_str(out, "</title>");
-        svg_text_cut(out, label.text, label.size, CHART_LABEL_MAX);
+        svg_text_cut(out, label.text, label.size, LABEL_MAX);
         pf_buf_str(out, "</text>\n");
         last = x;
     }

@@ -14,7 +14,6 @@ enum { SVG_WIDTH = 1200, SVG_MARGIN = 10, SVG_CAPTION = 60 };
  */
 #define SVG_INK  " class=\"ink\" fill=\"#000000\""
 #define SVG_DIM  " class=\"dim\" fill=\"#666666\""
-#define SVG_LINK " class=\"link\" fill=\"#2040a0\""
 #define SVG_RULE " class=\"rule\" stroke=\"#dddddd\" fill=\"none\""
 
 /* The three lines of text above a picture, unescaped. svg_begin frees them. */
