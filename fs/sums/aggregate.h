@@ -76,23 +76,6 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
  */
 bool pf_aggregate_exceeds_total(const struct pf_aggregate *aggregate, unsigned metric);
 
-/* One metric in one context, over the partitions that have a value. All cells are absent if count is 0; `sum` is absent if the
- * metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
-struct pf_context_statistics {
-    uint64_t count;
-    struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
-    struct pf_cell mean, min, max;
-    struct pf_cell stddev; /* of the population */
-    /* max x n / sum, where n is the number of threads that have any value of the metric: 1 is perfect balance, n means
-     * that one thread has everything. Absent if partitions are not threads or the metric does not add up over them. */
-    struct pf_cell imbalance;
-    pf_int128 wide[4];
-};
-
-/* Fills *statistics. Preconditions: metric < n_metrics, context < n_contexts. */
-void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
-                          struct pf_context_statistics *statistics);
-
 /* The views of one metric. */
 enum pf_metric_view {
     PF_METRIC_CONTEXTS,   /* contexts.csv: context,sum,mean,min,max,stddev,imbalance,count,name */

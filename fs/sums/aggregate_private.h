@@ -71,6 +71,29 @@ union pf_extreme {
     double d;
 };
 
+/* A lower bound for numbers. */
+struct pf_lower_bound {
+    union pf_number number;
+    bool real;
+};
+
+/* The lower bound total / parts, for a total > 0. Exact if neither the total nor the numbers to be compared are real. */
+static inline struct pf_lower_bound pf_lower_bound_of(const union pf_number *total, bool total_real,
+                                                      bool compared_real, int parts)
+{
+    if (total_real || compared_real)
+        return (struct pf_lower_bound){{.d = {pf_number_double(total, total_real) / parts, 0}}, true};
+    return (struct pf_lower_bound){{.i = total->i / parts + (total->i % parts > 0)}, false};
+}
+
+/* True if the number is less than the bound; false for nan. A real number needs a bound made for real numbers. */
+static inline bool pf_is_below(const union pf_number *number, bool real, const struct pf_lower_bound *bound)
+{
+    if (!bound->real)
+        return number->i < bound->number.i;
+    return pf_number_double(number, real) < bound->number.d.sum;
+}
+
 /* One metric in one context, over partitions. */
 struct pf_context_sum {
     union pf_number sum;
@@ -136,8 +159,6 @@ struct pf_metric_sums {
     struct pf_context_sums at;         /* PF_AT metrics: the values in the selected partition */
 };
 
-struct pf_order;
-
 struct pf_aggregate {
     const struct pf_model *model;
     uint32_t n_contexts;
@@ -157,6 +178,23 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
     return pf_context_load(&sums->contexts, context, sums->real, sum);
 }
+
+/* One metric in one context, over the partitions that have a value. All cells are absent if count is 0; `sum` is absent if the
+ * metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
+struct pf_context_statistics {
+    uint64_t count;
+    struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
+    struct pf_cell mean, min, max;
+    struct pf_cell stddev; /* of the population */
+    /* max x n / sum, where n is the number of threads that have any value of the metric: 1 is perfect balance, n means
+     * that one thread has everything. Absent if partitions are not threads or the metric does not add up over them. */
+    struct pf_cell imbalance;
+    pf_int128 wide[4];
+};
+
+/* Fills *statistics. Preconditions: metric < n_metrics, context < n_contexts. */
+void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                          struct pf_context_statistics *statistics);
 
 /* Returns an aggregate without values, or NULL with *error filled. */
 struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_error *error);
@@ -212,6 +250,58 @@ bool pf_values_stored(const struct pf_values *values, int metric, uint32_t conte
 /* Fills exclusive[], totals and, unless exclusive_only, inclusive[]. Uses doubles if integer sums could overflow 128
  * bits. */
 void pf_values_fill(struct pf_values *values);
+
+/* ---- orders ------------------------------------------------------------------------------------- */
+
+/* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
+struct pf_folded_line {
+    uint32_t context, name;
+    uint32_t depth; /* PF_NO_DEPTH: the context's caller has no line */
+    uint32_t value; /* 0: the value exceeds 32 bits and is computed from exclusive[] */
+};
+#define PF_NO_DEPTH UINT32_MAX
+
+/* The sum over a source location: a load module or source file (which have only a name), or a source line. */
+struct pf_location {
+    union pf_number exclusive;
+    uint32_t functions;  /* functions with a frame there; unused for lines */
+    uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
+    uint32_t line;       /* 0: none */
+};
+
+/* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
+ * belong to the function. */
+static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
+}
+
+/* Fills head[], one item per context: the head of the context's function, that is, the nearest head at or above the
+ * context. */
+void pf_find_heads(const struct pf_tree *tree, uint32_t *head);
+
+/* The string, or PF_NO_STRING if the string is empty. */
+static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)
+{
+    return string == PF_NO_STRING || pf_interned(strings, string).size ? string : PF_NO_STRING;
+}
+
+/* Three-way comparison by bytes; PF_NO_STRING is an empty string. */
+int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b);
+
+/* A share of a total in percent; absent if the total is 0 or not finite. */
+struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
+
+/* Fills functions[] for PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_NAME and PF_BY_EDGE. `values` must have been filled. Returns
+ * 0, or -1 with *error filled. */
+int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error);
+
+/* Fills locations[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
+ * overwritten. Returns 0, or -1 with *error filled. */
+int pf_order_locations(struct pf_values *values, struct pf_order *order, struct pf_error *error);
+
+/* Frees all orders; no walk may hold a reference. */
+void pf_orders_free(struct pf_aggregate *aggregate);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 

@@ -93,29 +93,6 @@ static inline int pf_number_compare(const union pf_number *a, const union pf_num
     return (x > y) - (x < y);
 }
 
-/* A lower bound for numbers. */
-struct pf_lower_bound {
-    union pf_number number;
-    bool real;
-};
-
-/* The lower bound total / parts, for a total > 0. Exact if neither the total nor the numbers to be compared are real. */
-static inline struct pf_lower_bound pf_lower_bound_of(const union pf_number *total, bool total_real,
-                                                      bool compared_real, int parts)
-{
-    if (total_real || compared_real)
-        return (struct pf_lower_bound){{.d = {pf_number_double(total, total_real) / parts, 0}}, true};
-    return (struct pf_lower_bound){{.i = total->i / parts + (total->i % parts > 0)}, false};
-}
-
-/* True if the number is less than the bound; false for nan. A real number needs a bound made for real numbers. */
-static inline bool pf_is_below(const union pf_number *number, bool real, const struct pf_lower_bound *bound)
-{
-    if (!bound->real)
-        return number->i < bound->number.i;
-    return pf_number_double(number, real) < bound->number.d.sum;
-}
-
 /* Converts the number to a cell, which may point to *number. */
 static inline struct pf_cell pf_number_cell(const union pf_number *number, bool real)
 {

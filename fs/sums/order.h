@@ -9,7 +9,8 @@
  * metrics/, runs/, the tables over several profiles, and pictures.
  */
 
-struct pf_values;
+struct pf_folded_line;
+struct pf_location;
 
 /* The metric's value in a context, combined by over_partitions, of the same kind (integer or double) as the metric's
  * sums. Returns false if there is no value or the metric does not add up. */
@@ -36,34 +37,19 @@ struct pf_function {
     bool unknown; /* the inclusive value is unknown */
 };
 
-/* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
-struct pf_folded_line {
-    uint32_t context, name;
-    uint32_t depth; /* PF_NO_DEPTH: the context's caller has no line */
-    uint32_t value; /* 0: the value exceeds 32 bits and is computed from exclusive[] */
-};
-#define PF_NO_DEPTH UINT32_MAX
-
-/* The sum over a source location: a load module or source file (which have only a name), or a source line. */
-struct pf_location {
-    union pf_number exclusive;
-    uint32_t functions;  /* functions with a frame there; unused for lines */
-    uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
-    uint32_t line;       /* 0: none */
-};
-
-/* An order of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
- * use it or the cache limit allows. */
 enum pf_order_kind {
-    PF_BY_FUNCTION,
-    PF_BY_CALLER,
-    PF_BY_STACK,
-    PF_BY_NAME,
-    PF_BY_EDGE,
+    PF_BY_FUNCTION, /* functions.csv, hot.txt */
+    PF_BY_CALLER,   /* callers.csv */
+    PF_BY_STACK,    /* stacks.folded, flame.svg */
+    PF_BY_NAME,     /* nodes of callgraph.dot */
+    PF_BY_EDGE,     /* edges of callgraph.dot, callers in summary.md */
     PF_BY_MODULE,
     PF_BY_FILE,
     PF_BY_LINE
 };
+
+/* An order of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
+ * use it or the budget allows. */
 struct pf_order {
     enum pf_order_kind kind;
     unsigned metric;
@@ -92,37 +78,6 @@ struct pf_order {
     size_t n_locations;
     struct pf_strings *strings; /* names of functions or locations; NULL: use the tree's strings */
 };
-
-/* Fills functions[] for PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_NAME and PF_BY_EDGE. `values` must have been filled. Returns
- * 0, or -1 with *error filled. */
-int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error);
-
-/* Fills locations[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
- * overwritten. Returns 0, or -1 with *error filled. */
-int pf_order_locations(struct pf_values *values, struct pf_order *order, struct pf_error *error);
-
-/* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
- * belong to the function. */
-static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t context)
-{
-    return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
-}
-
-/* Fills head[], one item per context: the head of the context's function, that is, the nearest head at or above the
- * context. */
-void pf_find_heads(const struct pf_tree *tree, uint32_t *head);
-
-/* The string, or PF_NO_STRING if the string is empty. */
-static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)
-{
-    return string == PF_NO_STRING || pf_interned(strings, string).size ? string : PF_NO_STRING;
-}
-
-/* Three-way comparison by bytes; PF_NO_STRING is an empty string. */
-int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b);
-
-/* A share of a total in percent; absent if the total is 0 or not finite. */
-struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
 
 /* The cells of a row of functions.csv, from an order by function. Number cells may point into the order. */
 enum {
@@ -162,8 +117,5 @@ void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_order *need, voi
  * Returns 0, or -1 with *error filled. */
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error);
-
-/* Frees all orders; no walk may hold a reference. */
-void pf_orders_free(struct pf_aggregate *aggregate);
 
 #endif
