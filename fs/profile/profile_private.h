@@ -51,9 +51,6 @@ struct pf_profile {
 
 /* ---- state.c: what is there at present ---------------------------------------------------------- */
 
-/* The number of contexts; 0 until the model is loaded. Called with profile->lock held. */
-uint32_t pf_contexts_now(const struct pf_profile *profile);
-
 /*
  * Store and find the size of a file that is too short for checkpoints. pf_put_size returns false if out of memory,
  * pf_find_size if the file has not been measured. Called with profile->lock held.
@@ -80,8 +77,6 @@ int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate
                      struct pf_error *error);
 /* Frees all aggregates when the profile is closed. */
 void pf_profile_free_aggregates(struct pf_profile *profile);
-/* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
-bool pf_profile_lost_sums(const struct pf_profile *profile);
 
 /*
  * False if the source has changed since it was opened: nothing may be cached. Once env->ending is set, the source is

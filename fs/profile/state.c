@@ -24,17 +24,11 @@ struct pf_model *pf_profile_model(struct pf_profile *profile)
     return &profile->model;
 }
 
-uint32_t pf_contexts_now(const struct pf_profile *profile)
-{
-    pf_assert_held(&profile->lock);
-    const struct pf_tree *tree = profile->stage >= PF_MODELLED ? profile->model.contexts : NULL;
-    return tree ? tree->count : 0;
-}
-
 uint32_t pf_profile_context_count(struct pf_profile *profile)
 {
     pf_lock_take(&profile->lock);
-    uint32_t contexts = pf_contexts_now(profile);
+    const struct pf_tree *tree = profile->stage >= PF_MODELLED ? profile->model.contexts : NULL;
+    uint32_t contexts = tree ? tree->count : 0;
     pf_lock_drop(&profile->lock);
     return contexts;
 }
@@ -150,7 +144,8 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
                                                                    : profile->of_metric[metric];
 }
 
-bool pf_profile_lost_sums(const struct pf_profile *profile)
+/* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
+static bool has_lost_sums(const struct pf_profile *profile)
 {
     pf_assert_held(&profile->lock);
     struct pf_error error;
@@ -237,7 +232,7 @@ bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded)
     struct pf_error error;
     pf_lock_take(&profile->lock);
     bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
-    bool must_reopen = failed || pf_profile_lost_sums(profile);
+    bool must_reopen = failed || has_lost_sums(profile);
     *loaded = !profile->failure.error && profile->stage > PF_OPENED;
     pf_lock_drop(&profile->lock);
     return must_reopen;
@@ -248,7 +243,7 @@ bool pf_profile_intact(struct pf_profile *profile)
     bool intact = pf_source_intact(profile->source);
     if (intact && pf_guard_any_lost()) {
         pf_lock_take(&profile->lock);
-        intact = !pf_profile_lost_sums(profile);
+        intact = !has_lost_sums(profile);
         pf_lock_drop(&profile->lock);
     }
     return intact;

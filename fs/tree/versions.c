@@ -95,6 +95,14 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
     return entry->version;
 }
 
+/* Adds a reference. Called with fs->lock held. */
+static void hold_version(struct pf_fs *fs, struct pf_version *version)
+{
+    pf_assert_held(&fs->lock);
+    atomic_fetch_add(&version->owner.references, 1);
+    pf_idle_remove(fs, version);
+}
+
 /* Classifies the source again and returns the current version, never `old`, in *renewed, held. 0 or an errno value. */
 static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed)
 {
@@ -119,16 +127,9 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
         pf_version_drop(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
     if (*renewed)
-        pf_version_hold(fs, *renewed);
+        hold_version(fs, *renewed);
     pf_lock_drop(&fs->lock);
     return *renewed ? 0 : ENOMEM;
-}
-
-void pf_version_hold(struct pf_fs *fs, struct pf_version *version)
-{
-    pf_assert_held(&fs->lock);
-    atomic_fetch_add(&version->owner.references, 1);
-    pf_idle_remove(fs, version);
 }
 
 void pf_version_release(struct pf_version *version)
@@ -419,7 +420,7 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
         ref->version = pf_map_get(&fs->versions, ino >> 40);
     }
     if (ref->version) {
-        pf_version_hold(fs, ref->version);
+        hold_version(fs, ref->version);
         ref->reported = ref->version->access;
         if (check == PF_CHECK_LATELY && checked_lately(fs, ref->version))
             check = PF_CHECK_NOT;

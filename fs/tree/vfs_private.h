@@ -249,8 +249,7 @@ void pf_probe_results_save(struct pf_probe_results *results);
  * Called with fs->lock held.
  */
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
-void pf_version_hold(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
-void pf_version_release(struct pf_version *version);                /* takes fs->lock */
+void pf_version_release(struct pf_version *version); /* takes fs->lock */
 
 /*
  * pf_version_drop makes the current version of an entry, if any, stale. pf_version_gone does so for the entry of a name
