@@ -361,11 +361,11 @@ static int look_at_flags(const struct pf_command *command, int argc, char **argv
             print_usage(stdout, command);
             return -1;
         }
-        const char *known = *flag == '-' && size > 1 ? strstr(command->usage, "[--") : flag;
-        while (known && known != flag &&
-               (strncmp(known + 1, flag, size) != 0 || !strchr(" ]", known[1 + size])))
-            known = strstr(known + 1, "[--");
-        if (!known) {
+        const char *listed = *flag == '-' && size > 1 ? strstr(command->usage, "[--") : flag;
+        while (listed && listed != flag &&
+               (strncmp(listed + 1, flag, size) != 0 || !strchr(" ]", listed[1 + size])))
+            listed = strstr(listed + 1, "[--");
+        if (!listed) {
             fprintf(stderr, "profilefs: %s: unknown option; see profilefs %s --help\n", flag, command->name);
             return PF_EXIT_USAGE;
         }
@@ -486,15 +486,15 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
 }
 
 /*
- * Parameters of malloc. Arrays of at least ALONE_BYTES are mapped: they grow by mremap instead of copying, and freeing them returns the
+ * Parameters of malloc. Arrays of at least MAPPED_BYTES are mapped: they grow by mremap instead of copying, and freeing them returns the
  * memory to the system. Smaller blocks stay in the heap: probing a file takes some MB for a short time, and returning that memory each
  * time costs as much as probing.
  */
-enum { ALONE_BYTES = 1 << 20, SPARE_BYTES = 4 << 20, STEP_BYTES = 1 << 20, ARENAS = 4 };
+enum { MAPPED_BYTES = 1 << 20, SPARE_BYTES = 4 << 20, STEP_BYTES = 1 << 20, ARENAS = 4 };
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
     mallopt(M_ARENA_MAX, ARENAS);
     mallopt(M_TOP_PAD, STEP_BYTES);

@@ -307,13 +307,14 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
 void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
                       const struct pf_cache_value *values, size_t n)
 {
-    bool keep = true;
+    bool written = true;
     pf_db_take(cache);
     if (n && open_for_writing(cache) && pf_db_begin(cache)) {
-        for (size_t i = 0; i < n && keep; i++)
-            keep = values[i].size <= PART_MAX && set_head(cache, values[i].source, head ? head : &no_head) &&
-                   put_small(cache, &values[i]);
-        pf_db_end(cache, keep);
+        for (size_t i = 0; i < n && written; i++)
+            written = values[i].size <= PART_MAX &&
+                      set_head(cache, values[i].source, head ? head : &no_head) &&
+                      put_small(cache, &values[i]);
+        pf_db_end(cache, written);
         cache->puts += n;
     }
     pf_lock_drop(&cache->lock);

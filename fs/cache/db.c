@@ -110,10 +110,10 @@ bool pf_db_begin(struct pf_cache *cache)
     return result == SQLITE_OK;
 }
 
-void pf_db_end(struct pf_cache *cache, bool keep)
+void pf_db_end(struct pf_cache *cache, bool commit)
 {
-    int result = cache->connection && keep ? pf_db_run(cache, "COMMIT") : SQLITE_OK;
-    if (cache->connection && (!keep || result != SQLITE_OK))
+    int result = cache->connection && commit ? pf_db_run(cache, "COMMIT") : SQLITE_OK;
+    if (cache->connection && (!commit || result != SQLITE_OK))
         pf_db_run(cache, "ROLLBACK");
     if (result != SQLITE_OK)
         pf_db_failed(cache, result);

@@ -56,8 +56,8 @@ bool pf_db_step(struct pf_cache *cache, enum pf_statement which);
 int64_t pf_db_ask(struct pf_cache *cache, const char *sql);
 /* Begins a write transaction, during which other processes can only read. Returns false if locked, or if an error closed the database. */
 bool pf_db_begin(struct pf_cache *cache);
-/* Ends the transaction: commits if `keep` is true, rolls back otherwise. No-op if the database was closed. */
-void pf_db_end(struct pf_cache *cache, bool keep);
+/* Ends the transaction: commits it, or rolls it back if `commit` is false. No-op if the database was closed. */
+void pf_db_end(struct pf_cache *cache, bool commit);
 
 /* Returns the number of days since 1970. */
 int64_t pf_db_today(void);

@@ -289,12 +289,12 @@ enum { READ_PAGES = 256 };
 static ssize_t send_greeting(int fd, struct iovec *iov)
 {
     struct fuse_init_out init = {0};
-    size_t known = iov[1].iov_len < sizeof init ? iov[1].iov_len : sizeof init;
-    memcpy(&init, iov[1].iov_base, known);
+    size_t received = iov[1].iov_len < sizeof init ? iov[1].iov_len : sizeof init;
+    memcpy(&init, iov[1].iov_base, received);
     init.flags |= FUSE_PARALLEL_DIROPS;
     if (init.flags & FUSE_MAX_PAGES)
         init.max_pages = READ_PAGES; /* libfuse derives it from max_write */
-    struct iovec completed[2] = {iov[0], {&init, known}};
+    struct iovec completed[2] = {iov[0], {&init, received}};
     return send_pieces(fd, completed, 2);
 }
 

@@ -273,8 +273,8 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
-    bool known = pf_cached_get_file(&profile->cached, node, &size, &bytes); /* bytes: NULL if not stored */
-    int result = known ? 0 : sized_text(profile, node, &text, op);
+    bool cached = pf_cached_get_file(&profile->cached, node, &size, &bytes); /* bytes: NULL if not stored */
+    int result = cached ? 0 : sized_text(profile, node, &text, op);
     if (result)
         return result;
     *file = calloc(1, sizeof **file);
@@ -289,7 +289,7 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
                               .node = node,
                               .text = text,
                               .bytes = bytes,
-                              .size = known ? size : text->text.size};
+                              .size = cached ? size : text->text.size};
     return 0;
 }
 

@@ -327,7 +327,7 @@ static void put_index(void *arg, const struct pf_stamp *stamp, const void *bytes
     pf_cache_put(fs->env.cache, NULL, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
 }
 
-void pf_keep_indexes(struct pf_fs *fs)
+void pf_cache_indexes(struct pf_fs *fs)
 {
     if (fs->env.cache)
         pf_archives_keep(fs->archives, &(struct pf_archive_keeper){fs, get_index, put_index});

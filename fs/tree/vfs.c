@@ -36,7 +36,7 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
     fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
     if (fs->archives)
-        pf_keep_indexes(fs);
+        pf_cache_indexes(fs);
     fs->env.root = fs->root;
     fs->env.top = fs->top;
     fs->env.root_name = fs->root_name;

@@ -393,7 +393,7 @@ int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_o
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
 
 /* Enables the caching of archive indexes. */
-void pf_keep_indexes(struct pf_fs *fs);
+void pf_cache_indexes(struct pf_fs *fs);
 
 /* ---- virtual.c: folders of modules above the tree ----------------------------------------------- */
 
