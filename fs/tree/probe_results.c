@@ -18,7 +18,7 @@
 enum {
     GROUP = 64,       /* inodes per group */
     GROUPS = 4096,    /* number of groups in memory */
-    SEEN_MAX = 8192,  /* profiles and archives in memory; above this, all groups are dropped */
+    SEEN_MAX = 8192,  /* profiles and archives in memory; above this, groups are dropped in turn */
     WORTH_SAVING = 32 /* fewer results are not worth a write: probing is as fast */
 };
 
@@ -44,7 +44,8 @@ struct pf_probe_results {
     uint64_t edition;    /* hash of all drivers; results of other driver versions are not used */
     struct pf_lock lock; /* guards the members below */
     uint64_t worth;      /* number of results so far; costly results count more */
-    size_t n_seen;
+    size_t n_seen, n_changed; /* profiles and archives in memory; changed groups */
+    size_t next_dropped;      /* slot of the group to be dropped next */
     struct probe_results_group groups[GROUPS];
 };
 
@@ -108,6 +109,7 @@ static uint64_t probe_result_key_of(const struct pf_probe_results *results, uint
 static void drop_group(struct pf_probe_results *results, struct probe_results_group *group)
 {
     results->n_seen -= group->n_seen;
+    results->n_changed -= group->changed;
     free(group->seen);
     *group = (struct probe_results_group){.known = false};
 }
@@ -129,7 +131,7 @@ static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct 
 {
     size_t n = 0;
     pf_lock_take(&results->lock);
-    if (results->worth < WORTH_SAVING)
+    if (results->worth < WORTH_SAVING || !results->n_changed)
         *at = GROUPS;
     for (; n < PF_CACHE_BATCH && *at < GROUPS; ++*at) {
         struct probe_results_group *group = &results->groups[*at];
@@ -138,6 +140,7 @@ static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct 
         savings[n] = (struct saving){group->device, group->number, {0}};
         pack_group(group, &savings[n].packed);
         group->changed = false;
+        results->n_changed--;
         n++;
     }
     pf_lock_drop(&results->lock);
@@ -208,12 +211,12 @@ static bool is_group_of(const struct probe_results_group *group, const struct pf
     return group->known && group->number == stamp->inode / GROUP && group->device == stamp->device;
 }
 
-/* Replaces the group in a slot by an empty one. If too many profiles and archives are in memory, drops all groups. */
+/* Replaces the group in a slot by an empty one. If too many profiles and archives are in memory, drops other groups in turn. */
 static void replace_group(struct pf_probe_results *results, struct probe_results_group *group, uint64_t device,
                           uint64_t number)
 {
-    for (size_t i = 0; results->n_seen >= SEEN_MAX && i < GROUPS; i++)
-        drop_group(results, &results->groups[i]);
+    for (; results->n_seen >= SEEN_MAX; results->next_dropped = (results->next_dropped + 1) % GROUPS)
+        drop_group(results, &results->groups[results->next_dropped]);
     drop_group(results, group);
     *group = (struct probe_results_group){.known = true, .device = device, .number = number};
 }
@@ -294,6 +297,7 @@ void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stam
     group->ordinary[seen.stamp.inode % GROUP] = ordinary ? probe_result_hash_of(&seen.stamp, seen.name) : 0;
     if (!ordinary)
         add_seen(results, group, &seen);
+    results->n_changed += !group->changed;
     group->changed = true;
     results->worth += costly ? WORTH_SAVING : 1;
     pf_lock_drop(&results->lock);
