@@ -101,9 +101,9 @@ static void anchor_end(void *arg, const char *name, const char *text, size_t siz
 }
 
 /*
- * Handles a damaged tag. lost: elements may be missing. In the head and in a region the others remain usable. Elsewhere, a
- * call path or location may be missing, so rows of the data cannot be assigned: the cube is broken. Each of the two passes
- * reports damage of the part that it reads.
+ * Handles a damaged tag. If `lost` is set, elements may be missing. In the head and in a region, the other elements remain
+ * usable. Elsewhere, a call path or location may be missing, so it is unknown which rows of the data belong to which call
+ * path, and the cube is broken. Each of the two passes reports damage of the part that it reads.
  */
 static void anchor_fault(void *arg, bool lost)
 {

@@ -8,8 +8,9 @@
 
 /*
  * The parser of anchor.xml. The file consists of the head (attributes and metrics), the program (regions and the call
- * tree) and the system. It is read twice: opening reads the head, loading the rest. Metrics, call paths and nodes of the
- * system nest, so the parser records the innermost open element of each kind; the end of an element restores its parent.
+ * tree) and the system. It is read twice, because opening needs the head only, and loading the rest. Metrics, call paths
+ * and nodes of the system nest. For each of these, the parser records the innermost open element. At the end of an
+ * element, its parent becomes the innermost one again.
  */
 enum pf_cube_section { IN_ANY, IN_HEAD, IN_PROGRAM, IN_SYSTEM };
 

@@ -265,8 +265,9 @@ void pf_cube_end_cnode(struct pf_cube_reading *reading)
 /* ---- system ------------------------------------------------------------------------------------- */
 
 /*
- * Adds a node of the system: a systemtreenode or locationgroup; in version 4.0 a machine, node or process. Its class is
- * the element's name (`process` for a locationgroup) unless a child element declares it.
+ * Adds a node of the system. Its element is a systemtreenode or locationgroup, or in version 4.0 a machine, node or
+ * process. Unless a child element declares the node's class, it is `process` for a locationgroup, and the element's name
+ * for other nodes.
  */
 void pf_cube_start_node(struct pf_cube_reading *reading)
 {
@@ -297,7 +298,7 @@ void pf_cube_start_location(struct pf_cube_reading *reading)
 
 /* ---- simple elements ---------------------------------------------------------------------------- */
 
-/* Simple elements. `at` is the destination of the text: offset of a string in a metric, or column in another subject's row. */
+/* Simple elements. `at` says where the text goes: to a string at this offset in a metric, or to this column of another subject's row. */
 static const struct anchor_field {
     const char *name;
     enum pf_cube_subject subject;

@@ -56,8 +56,8 @@ const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *
 void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube);
 
 /*
- * Reads up to `size` bytes at offset `at` of a member (anchor.xml: of its decompressed text); fewer only at its end.
- * Returns the number of bytes, or -1 with *error filled. Thread-safe.
+ * Reads `size` bytes at offset `at` of a member, or fewer at its end. If the member is anchor.xml, reads from its
+ * decompressed text. Returns the number of bytes, or -1 with *error filled. Thread-safe.
  */
 ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
                      size_t size, uint64_t at, struct pf_error *error);
@@ -146,8 +146,8 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
 /* ---- anchor.c ----------------------------------------------------------------------------------- */
 
 /*
- * Read parts of anchor.xml. The head: attributes and metrics. The body: the program and the system, from which
- * pf_cube_anchor_body also computes the derived properties (shape.c). Damage sets cube->broken.
+ * Read the two parts of anchor.xml. The head has the attributes and metrics. The body has the program and the system, from
+ * which pf_cube_anchor_body also computes the derived properties (shape.c). Damage sets cube->broken.
  */
 void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
@@ -200,12 +200,12 @@ int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_
 
 /*
  * Computes exclusive and inclusive values of call paths, for one thread. The file stores one of the two for each metric. A
- * sequential scan reads the rows of a range of call paths at once. Deriving the values that are not stored needs further
- * rows: those of the range's children (exclusive from stored inclusive values), or those of the subtrees that begin in the
- * range (inclusive from stored exclusive values).
+ * sequential scan reads the rows of a range of call paths at once. The values that are not stored are derived from further
+ * rows. Exclusive values need the inclusive values of the children, and inclusive values need the exclusive values of the
+ * whole subtree.
  *
- * Sums of doubles depend on the order of addition, so the order is fixed: the inclusive values of a call path's children
- * are added from the last to the first, then the call path's own value.
+ * Sums of doubles depend on the order of addition, so it is fixed. The inclusive values of a call path's children are
+ * added from the last to the first, then the call path's own value.
  */
 struct pf_cube_sums {
     struct pf_cube_reader reader;
@@ -218,13 +218,13 @@ struct pf_cube_sums {
     uint32_t first, end;                        /* the current range of call paths */
     union pf_cube_number *stored;               /* the range's rows: one number per call path and location */
     bool *there;                                /* by call path: it has a row */
-    union pf_cube_number *derived, *term; /* derived: values that are not stored; term: buffer for a row */
+    union pf_cube_number *derived, *term; /* the values that are not stored, and a buffer for a row */
     bool is_derived;                      /* `derived` is filled */
 };
 
 /*
- * Initialises the state. ahead: optimise for a sequential scan. location: the only location to read, or -1 for all.
- * Reads a single location from `columns`, or from the file if `columns` is NULL. Returns 0, or -1 with *error filled. The
+ * Initialises the state for reading a location, or all if `location` is -1. A single location is read from `columns`, or
+ * from the file if `columns` is NULL. `ahead` optimises for a sequential scan. Returns 0, or -1 with *error filled. The
  * caller calls pf_cube_sums_end in either case.
  */
 int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead, int64_t location,

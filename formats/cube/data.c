@@ -71,8 +71,8 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /*
- * Assigns rows to positions: the row of the i-th position that the index lists is row i. Ignores rows of positions beyond
- * the call tree. Returns false if the index is unusable: its positions must ascend.
+ * Assigns rows to positions. Row i belongs to the i-th position that the index lists. Ignores rows of positions beyond the
+ * call tree. Returns false if the positions do not ascend, since the index is unusable then.
  */
 static bool place_rows(struct data_search *search, const unsigned char *raw, size_t n)
 {

@@ -84,9 +84,9 @@ struct pf_cube_metric {
     bool has_data;
     bool big;         /* big-endian */
     uint64_t rows;    /* number of rows, including those that no position refers to */
-    uint64_t base;    /* offset in the input: of row 0, or of the streams if the rows are compressed */
+    uint64_t base;    /* offset in the input of row 0, or of the streams if the rows are compressed */
     uint64_t end;     /* offset in the input of the end of the data */
-    uint32_t *row_at; /* by position: its row; >= `rows`: no row. NULL: row == position */
+    uint32_t *row_at; /* row of each position; `rows` or more: it has no row; NULL: its row is its number */
     struct pf_cube_range
         *streams; /* the zlib stream of each row, with size 0 if the row has no data. NULL: not compressed */
 };

@@ -84,7 +84,7 @@ static int begin_cube_values(const struct pf_cursor *cursor, struct pf_numbers *
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    bool by_column = all && cursor->only.partition >= 0; /* the copy exists: see PF_DERIVED_BY_PARTITION */
+    bool by_column = all && cursor->only.partition >= 0; /* the columns exist, since the table has the flag PF_DERIVED_BY_PARTITION */
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
 }
@@ -101,8 +101,8 @@ static void free_cube_values(void *own)
 }
 
 /*
- * Loads the row of a number: the exclusive or inclusive values of its call path. Returns 1; 0 if there are none; -1 with
- * *error filled.
+ * Loads the row that contains a number. It has the exclusive or inclusive values of a call path. Returns 1; 0 if there are
+ * none; -1 with *error filled.
  */
 static int load_value_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
                           struct pf_error *error)

@@ -331,7 +331,7 @@ static void read_multi_term(struct extrap_binary *binary, struct pf_formula *for
     }
 }
 
-/* Reads a constant and terms. parameter: name of the only parameter of the terms; NULL: the terms name theirs. */
+/* Reads a constant and terms. `parameter` is the name of the terms' only parameter, or NULL if the terms name their parameters. */
 static void read_terms(struct extrap_binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction constant = take_coefficient(binary);

@@ -27,7 +27,7 @@ struct pf_cubedir {
 
     /* How series are merged; valid from PF_MODELLED on. */
     struct pf_merge {
-        uint32_t into; /* target of this series: itself if it is kept; PF_NO_SERIES: it is dropped */
+        uint32_t into;        /* series that this one is merged into; itself if it is kept; PF_NO_SERIES if it is dropped */
         uint32_t first, next; /* first series merged into this one; next series merged into the same one */
     } * merged;               /* by series */
 
@@ -48,10 +48,9 @@ static const char reading_of_locations[] = "at each point the mean over all loca
 
 /*
  * The table "statistics" has one row per series, point and scaling. The scaling is the way to reduce the values of a group
- * to one value. Extra-P knows three ways:
- * `weak`: the values are repetitions.
- * `weak_threaded`: the values are repetitions, but zeros are ignored unless all values of the group are zero.
- * `strong`: the value is the sum of the group.
+ * to one value. Extra-P knows three ways. With `weak`, the values are repetitions. With `weak_threaded`, they are
+ * repetitions, too, but zeros are ignored unless all values of the group are zero. With `strong`, the value is the sum of
+ * the group.
  */
 enum { WEAK, WEAK_THREADED, STRONG, SCALINGS };
 static const char *const scalings[SCALINGS] = {"weak", "weak_threaded", "strong"};

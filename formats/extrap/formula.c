@@ -274,7 +274,7 @@ static void write_segmented_term(struct writing *writing, struct json_object *ob
     writing->formula->in_sum = writing->formula->in_product = true;
 }
 
-/* Writes a multi-parameter term: {coefficient, parameter_term_pairs: {"0": compound, ...}}. */
+/* Writes a multi-parameter term, which is {coefficient, parameter_term_pairs: {"0": compound, ...}}. */
 static void write_multi_term(struct writing *writing, struct json_object *term, struct json_object *pairs)
 {
     struct pf_fraction coefficient = read_number(writing, term, "coefficient");

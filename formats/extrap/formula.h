@@ -46,8 +46,9 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
                        struct pf_fraction exponent);
 
 /*
- * Reads a model of a saved experiment: {"hypothesis": {"function": {...}, "RSS": ...}}. Sets model->fits, model->has and
- * the text of *formula. The names of parameters come from `study`. Returns NULL, or a message if the model is malformed.
+ * Reads a model of a saved experiment, which is {"hypothesis": {"function": {...}, "RSS": ...}}. Sets model->fits,
+ * model->has and the text of *formula. The names of parameters come from `study`. Returns NULL, or a message if the model
+ * is malformed.
  */
 const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study,
                                  struct pf_fit_function *model, struct pf_formula *formula);

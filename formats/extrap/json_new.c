@@ -5,7 +5,7 @@
 #include "formats/probe.h"
 
 /*
- * Reader of the newer JSON form: {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],
+ * Reader of the newer JSON form, which is {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],
  * "values": [...]}, ...]}}}. `values` has a number per repetition, or an array per repetition with a number per process. If
  * a call path or metric appears twice, the second replaces the first, as in Python.
  */

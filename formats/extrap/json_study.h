@@ -75,7 +75,7 @@ pf_json_taker pf_json_take_parameters;
 /* Sets reader->values to the numbers in a value, which is a number, or an array of any depth. Notes and skips other values. */
 pf_json_taker pf_json_take_values;
 
-/* Adds the numbers of reader->values to a series. starts: see pf_study_begin. */
+/* Adds the numbers of reader->values to a series. For `starts`, see pf_study_begin. */
 void pf_json_study_add(struct pf_json_study *reader, uint32_t series, uint32_t point, bool starts);
 
 /*
@@ -86,7 +86,7 @@ int pf_json_by_metric(const struct pf_json_walk *walk, pf_json_taker *take);
 
 /*
  * Walks an object {call path: {metric: [MEASUREMENT, ...]}}. For each measurement that is an object, sets reader->series
- * and calls `measurement`. replaces: see pf_study_series.
+ * and calls `measurement`. For `replaces`, see pf_study_series.
  */
 int pf_json_measurements(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement);
 

@@ -9,11 +9,11 @@
  * Cursors of the tables values, statistics, cells and totals over the sorted lists of a study. Rows are ordered by series
  * (in order of first appearance), then by point, then by repetition in file order.
  *
- * values: one row per value. If the file has only statistics, one row per statistic, each under a metric of its own.
- * statistics: one row per measurement. If the file has statistics, a row shows these, otherwise statistics of the values.
- * cells: one row per series and point, from all their values, or from their first stored statistics. If the file has only
- *   statistics, the same rows as values.
- * totals: like cells, but the mean is the mean of sums over threads.
+ * The table values has one row per value. If the file has only statistics, it has one row per statistic, and each
+ * statistic is a metric. The table statistics has one row per measurement. It shows the statistics of the file or, if there
+ * are none, those of the values. The table cells has one row per series and point, which combines all values, or shows the
+ * first stored statistics. If the file has only statistics, cells has the same rows as values. The table totals is like
+ * cells, but its means are the means of sums over threads.
  *
  * A row's number is the number of the first item that it is made from. If each stored statistic has a row, an item has
  * PF_STATISTICS numbers.
@@ -24,9 +24,9 @@ struct rows {
     struct pf_store_window window;
     unsigned per_item, parameters;
     bool values;    /* a row shows a single number of an item; otherwise, statistics */
-    bool pooled;    /* one row per series and point: cells and totals */
+    bool pooled;    /* there is one row per series and point, as in cells and totals */
     bool totals;    /* the table is totals */
-    bool threads;   /* each value belongs to a location; the table values shows it */
+    bool threads;   /* each value belongs to a location, which the table values shows */
     int64_t metric; /* metric of the file that the rows are restricted to, or -1 */
     int64_t figure; /* statistic that the rows are restricted to, or -1 */
     uint64_t after; /* number of the row after the current one */

@@ -10,11 +10,11 @@
  * Base of the drivers of studies. A driver supplies a function that reads its file into a study. Stages, tables and cursors
  * are implemented here. Drivers for folders of points build on this too (points.h).
  *
- * Tables (PARAMETERS: one column per parameter, filled by the core):
+ * The tables are as follows. PARAMETERS stands for one column per parameter, which the core fills.
  *
  *   values      point,PARAMETERS,repetition,context,metric,value,name
  *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
- *   scaling     context,POINTS,name: for one metric, the mean at each point (POINTS: one column per point)
+ *   scaling     context,POINTS,name (the means of one metric; POINTS stands for one column per point)
  *   scaling_total  as scaling, but with sums over a measurement's threads; only if the study has threads
  *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *

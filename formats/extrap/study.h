@@ -137,7 +137,7 @@ struct pf_study {
 
     struct pf_strings *parameters, *metrics; /* string i is the name of parameter or metric i, with its NUL */
     struct pf_strings *units;                /* units with their NULs */
-    uint32_t *unit_of; /* by metric, if below n_unit_of: index in `units` plus 1; 0: no unit */
+    uint32_t *unit_of; /* 1 + the index in `units` of each metric below n_unit_of, or 0 if it has no unit */
     size_t n_unit_of;
     struct pf_strings *points; /* string i holds the coordinates of point i, see pf_study_point */
     struct pf_tree *contexts;
@@ -270,15 +270,15 @@ struct pf_point pf_study_point_of(const struct pf_study *study, uint32_t number)
 /* ---- measurements (measured.c) ------------------------------------------------------------------ */
 
 /*
- * Finds or adds the series of a context and metric, and returns its number. line and offset: where it appears. replaces: a
- * new series is added in any case, and an earlier one is dropped, with a note (for a repeated member in JSON).
+ * Finds or adds the series of a context and metric, which appears at this line and offset. Returns its number. If `replaces`
+ * is set, as for a repeated member in JSON, adds a new series in any case, and drops an earlier one with a note.
  */
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool replaces,
                          uint64_t line, int64_t offset);
 
 /*
- * Sets the series and point of the values to add next. starts: these values start a measurement; otherwise they are
- * further repetitions of the current one.
+ * Sets the series and point of the values to add next. These values start a measurement if `starts` is set. Otherwise, they
+ * are further repetitions of the current one.
  */
 void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts);
 /* Adds a value. The first value after pf_study_begin belongs to location 0, the next to location 1, and so on. */

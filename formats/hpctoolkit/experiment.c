@@ -47,8 +47,8 @@ struct experiment_element {
     void (*in_head)(
         struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
-    uint8_t rank; /* if two elements describe one context, that of higher rank wins; 0: not a context */
-    uint8_t what; /* of a context: enum hpc_kind; of a module, file or procedure: enum hpc_list */
+    uint8_t rank; /* if two elements describe one context, that of higher rank counts; 0: it is not a context */
+    uint8_t what; /* enum hpc_kind of a context; enum hpc_list of a module, file or procedure */
 };
 
 /* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
@@ -232,14 +232,15 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
 /* ---- contexts ------------------------------------------------------------------------------------------- */
 
 /*
- * Elements of the calling-context tree: frames (PF; inlined ones in 2.x: Pr), call sites (C), loops (L), lines and
- * instructions (S). One context may be written as two nested elements whose numbers are equal or differ only in sign,
- * for example a frame and the instruction that it consists of. The element of higher rank describes the context.
+ * The elements of the calling-context tree are frames (PF), call sites (C), loops (L), and lines or instructions (S). In
+ * 2.x, inlined frames are elements of their own (Pr). One context may be written as two nested elements whose numbers are
+ * equal or differ only in sign, for example a frame and the instruction that it consists of. The element of higher rank
+ * describes the context.
  */
 
 /*
- * Reads the attributes of a context's element. Inlined frames (2.x) get no PF_FRAME, so that sums over frames omit them:
- * the caller's exclusive values contain theirs.
+ * Reads the attributes of a context's element. Inlined frames of 2.x do not get PF_FRAME, so sums over frames omit them.
+ * The exclusive values of the caller contain theirs.
  */
 static void read_context_attributes(const struct experiment_reading *reading,
                                     const struct experiment_level *above, struct hpc_context *context)

@@ -58,8 +58,8 @@ struct hpc_metric_facts {
 };
 
 /*
- * Adds a metric of the threads' profiles and makes its name unique. The scope decides whether the metric is additive:
- * point, function, exclusive, execution and inclusive are; other scopes are not. Returns false if its id is taken.
+ * Adds a metric of the threads' profiles and makes its name unique. The metric is additive if its scope is point,
+ * function, exclusive, execution or inclusive. Returns false if its id is taken.
  */
 bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts);
 
@@ -112,8 +112,8 @@ void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_li
 bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value);
 
 /*
- * Names a context that has no name of its own: `FILE:LINE` for a line, or for a call whose line is known; `loop at
- * FILE:LINE` for a loop; `MODULE+0xOFFSET` otherwise. FILE and MODULE are base names.
+ * Names a context that has no name of its own. The name is `FILE:LINE` for a line, and for a call whose line is known. It
+ * is `loop at FILE:LINE` for a loop, and otherwise `MODULE+0xOFFSET`. FILE and MODULE are base names.
  */
 void hpc_name_context(struct pf_run *run, const struct hpc_model *model, struct hpc_context *context);
 
@@ -156,8 +156,9 @@ void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model);
 /* ---- experiment.c ------------------------------------------------------------------------------ */
 
 /*
- * experiment.xml, versions 2.x and 4.0: metrics, names and the calling-context tree; 2.x also holds the summary's
- * values. The file may be hundreds of MB large; it is read in one pass, and only the model is kept in memory.
+ * experiment.xml has versions 2.x and 4.0. It contains the metrics, the names and the calling-context tree, and in 2.x
+ * also the summary's values. The file may have hundreds of MB, so it is read in one pass, and only the model is kept in
+ * memory.
  */
 
 /* Reads the head, up to the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout. */

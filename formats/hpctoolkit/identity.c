@@ -86,8 +86,8 @@ enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 enum { THREADS_A_STEP = 8192 };
 
 /*
- * Which elements of an identity a thread's name contains: the rank and the last element; all except the node; all; all,
- * with physical numbers.
+ * Which elements of its identity a thread's name contains. INNERMOST are the rank and the last element, and WITHOUT_NODE all
+ * except the node. PHYSICAL are all with their physical numbers.
  */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
 

@@ -148,8 +148,8 @@ static const char *combine_word(const struct metrics *all, unsigned combine)
 }
 
 /*
- * Reads an array of statistics. Released layout: u64 scope, u64 formula, u8 combine, u16 id at 18. Drafts, where each
- * scope has its own statistics: u64 formula, u8 combine, u16 id at 10.
+ * Reads an array of statistics. In the released layout, a record is u64 scope, u64 formula, u8 combine, and u16 id at 18.
+ * In drafts, each scope has its own statistics, and a record is u64 formula, u8 combine, and u16 id at 10.
  */
 static void read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
@@ -170,8 +170,8 @@ static void read_statistics(struct metrics *all, uint64_t array, unsigned count,
 }
 
 /*
- * Reads an array of a metric's scopes. Released layout: u64 scope, u16 id. Drafts: u64 name, u16 number of statistics, u16
- * id, u64 statistics at 16.
+ * Reads an array of a metric's scopes. In the released layout, a record is u64 scope, u16 id. In drafts, it is u64 name,
+ * u16 number of statistics, u16 id, and u64 statistics at 16.
  */
 static void read_scopes(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
@@ -190,8 +190,8 @@ static void read_scopes(struct metrics *all, uint64_t array, unsigned count, str
 }
 
 /*
- * Reads a metric. Released layout: u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16 number of statistics.
- * Drafts: u64 name, u16 number of scopes, padding, u64 scopes.
+ * Reads a metric. In the released layout, its record is u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16
+ * number of statistics. In drafts, it is u64 name, u16 number of scopes, padding, u64 scopes.
  */
 static void read_metric_record(struct metrics *all, const unsigned char *bytes, uint32_t i)
 {

@@ -94,8 +94,8 @@ static void name_nameless_function(const struct meta_tree_reading *reading, stru
 }
 
 /*
- * Reads record i of a list. A function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. A module or
- * file: u32 flags, padding, u64 path.
+ * Reads record i of a list. The record of a function is u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags.
+ * That of a module or file is u32 flags, padding, u64 path.
  */
 static void read_item_record(struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
 {
@@ -169,8 +169,8 @@ static void push_children(struct meta_tree_reading *reading, uint64_t at, uint64
 }
 
 /*
- * Reads the optional parts of a context that its flags declare, in words of eight bytes: a function; a file and a line; a
- * module and an offset.
+ * Reads the optional parts of a context that its flags declare. These are a function, then a file and a line, then a
+ * module and an offset. Each takes a word of eight bytes.
  */
 static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context,
                       const unsigned char *words, size_t n_words, unsigned flags)
@@ -301,8 +301,8 @@ static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, ui
 }
 
 /*
- * Reads the section of contexts: u64 entries, u16 number of entries, u8 stride. In drafts: u64 size and u64 offset of the
- * root's children.
+ * Reads the section of contexts. In the released layout, it is u64 offset of the entries, u16 number of entries, u8
+ * stride. In drafts, it is u64 size and u64 offset of the root's children.
  */
 static void read_tree(struct meta_tree_reading *reading)
 {

@@ -10,8 +10,8 @@
 enum { FIRST_STREAM = 500 };
 
 /*
- * Sizes in bytes. HEADER: magic[18], version[5], `b`. In a file of values, u32 rows and u32 columns follow
- * (VALUES_HEADER); in a trace since version 01.01, u64 flags.
+ * A file begins with magic[18], version[5] and `b`, which are HEADER bytes. In a file of values, u32 number of rows and
+ * u32 number of columns follow, and the values begin at VALUES_HEADER. In a trace, u64 flags follow since version 01.01.
  */
 enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
 
@@ -180,8 +180,8 @@ static void read_part_name(struct parts_piece *piece, const char *name)
 }
 
 /*
- * Adds the pieces of a file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64
- * offset; the parts; 8 trailing bytes. A part ends where the next one begins.
+ * Adds the pieces of a file that hpcviewer merged. It begins with u32 kind and u32 number of parts, and has a record for
+ * each part: u32 rank, u32 thread, u64 offset. The parts follow, then 8 trailing bytes. A part ends where the next begins.
  */
 static void read_merged(struct pieces *pieces, const struct parts_piece *file, struct pf_input *input)
 {

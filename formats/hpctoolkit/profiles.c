@@ -16,11 +16,12 @@ enum { TUPLE_MAX = 64 };
 
 /*
  * Finds the array of records of a file, with a stride of at least `least` bytes. Truncates an array that exceeds the
- * file, with a warning. `file` is the name for warnings; `xml4` and `meta` are the magic bytes of the two layouts.
- *   experiment.xml's layout: magic[16], u8 major, u8 minor, u32 number of records, u16 number of sections, then
- *     {u64 size, u64 offset} per section. The first section is the array.
- *   meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} per section. The first section
- *     begins with {u64 offset of the array, u32 number of records, u8 stride}.
+ * file, with a warning. `file` is the name for warnings. `xml4` and `meta` are the magic bytes of the two layouts.
+ *
+ * In experiment.xml's layout, a file begins with magic[16], u8 major, u8 minor, u32 number of records, u16 number of
+ * sections, and {u64 size, u64 offset} per section. The first section is the array. In meta.db's layout, a file begins
+ * with magic[14], u8 major, u8 minor, and {u64 size, u64 offset} per section. The first section begins with {u64 offset
+ * of the array, u32 number of records, u8 stride}.
  */
 static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, const char *file,
                                    const char *xml4, const char *meta, size_t least)
@@ -75,9 +76,10 @@ struct profile_record {
 };
 
 /*
- * Decodes record i. experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 number of contexts,
- * u64 offset of the values. meta.db's: u64 number of values, u64 offset of the values, u32 number of contexts, padding,
- * u64 offset of the pairs, u64 tuple, u32 flags (not in drafts; bit 0: a summary). Without flags, record 0 is the summary.
+ * Decodes record i. In experiment.xml's layout, it is u64 tuple, 3 x u64 unused, u64 number of values, u32 number of
+ * contexts, u64 offset of the values. In meta.db's layout, it is u64 number of values, u64 offset of the values, u32
+ * number of contexts, padding, u64 offset of the pairs, u64 tuple, u32 flags. Bit 0 of the flags marks a summary. Drafts
+ * have no flags. Where there are none, record 0 is the summary.
  */
 static struct profile_record decode_profile_record(const struct hpc_state *state, const unsigned char *bytes,
                                                    size_t size, uint64_t i)
@@ -100,7 +102,7 @@ static struct profile_record decode_profile_record(const struct hpc_state *state
 struct profiles_reading {
     struct pf_run *run;
     struct hpc_state *state;
-    struct pf_window window, others; /* window: of the records; others: of the data that records refer to */
+    struct pf_window window, others; /* of the records, and of the data that records refer to */
     struct hpc_block_reader *blocks;
     bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
 };
@@ -275,10 +277,10 @@ void hpc_profiles_open(struct pf_run *run)
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 /*
- * Reads a tuple, the identity of the last added thread: u16 number of elements, 6 bytes of padding (not in
- * experiment.xml's layout), elements. An element in experiment.xml's layout: u16 kind (its two top bits select how to
- * print the element), u64 physical, u64 logical. In meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical
- * number too), u32 logical, u64 physical.
+ * Reads a tuple, which is the identity of the last added thread. It is u16 number of elements, then the elements; only in
+ * meta.db's layout, 6 bytes of padding come before these. An element in experiment.xml's layout is u16 kind, u64
+ * physical, u64 logical; the two top bits of the kind select how to print it. In meta.db's layout, it is u8 kind,
+ * padding, u16 flags, u32 logical, u64 physical; bit 0 of the flags says to print the physical number, too.
  */
 static void read_tuple(struct profiles_reading *reading, uint64_t at)
 {
@@ -331,8 +333,8 @@ static void read_threads(struct profiles_reading *reading)
 /* ---- traces ---------------------------------------------------------------------------------------- */
 
 /*
- * Reads a record of trace.db: u32 profile; u16 type in experiment.xml's layout, u32 padding in meta.db's; u64 start,
- * u64 end. Does not validate the offsets of an empty trace, since writers leave them arbitrary.
+ * Reads a record of trace.db. It is u32 profile, u64 start and u64 end. Before the start, experiment.xml's layout has u16
+ * type, and meta.db's u32 padding. Does not validate the offsets of an empty trace, since writers leave them arbitrary.
  */
 static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t at)
 {

@@ -31,8 +31,8 @@ static inline const unsigned char *hpc_window_at(struct pf_run *run, struct pf_w
 }
 
 /*
- * True if opening failed because of the file itself (a link, a folder, no permission): the file is left out, and the
- * rest of the database is served. Other codes are errors: a failure of the system, or a concurrent change.
+ * True if opening failed because of the file itself, since it is a link or a folder, or access is denied. Such a file is
+ * left out, and the rest of the database is served. Other codes mean that the system failed or the file has just changed.
  */
 static inline bool hpc_is_unreadable(int code)
 {
@@ -75,8 +75,8 @@ void hpc_block_reader_close(struct hpc_block_reader *reader);
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
- * Checks the pair that terminates a block in experiment.xml's layout. Returns 0 if it is wrong; 1 if it is right, or if
- * there is none to check (in another layout, or in an empty or cut block); -1 with *error filled.
+ * Checks the pair that terminates a block in experiment.xml's layout. Returns 1 if it is right; 0 if it is wrong; -1 with
+ * *error filled. Also returns 1 in other layouts, and for an empty or cut block, since there is no such pair.
  */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);
@@ -125,9 +125,10 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 /* ---- sparse.c: the index ------------------------------------------------------------------------ */
 
 /*
- * Maps contexts to their pairs in all threads' blocks. cct.db, the transpose of profile.db, is not read: the known
- * writers of experiment.xml's layout left it full of zeros, and building the index takes no longer than verifying
- * cct.db. A database with too many pairs has no index: each lookup of a context then searches every thread's block.
+ * The index maps contexts to their pairs in all threads' blocks. A database also has the transpose of profile.db in
+ * cct.db, which is not read, because the known writers of experiment.xml's layout left it full of zeros, and verifying it
+ * would take as long as building the index. A database with too many pairs has no index. Each look-up of a context then
+ * searches the blocks of all threads.
  */
 #define HPC_NO_PAIR UINT32_MAX
 

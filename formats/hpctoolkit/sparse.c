@@ -45,8 +45,8 @@ static void sort_group(struct hpc_group *group)
 /* ---- blocks --------------------------------------------------------------------------------------- */
 
 /*
- * A value is u16 metric, f64 value in meta.db's layout; the order is reversed in experiment.xml's. In the latter a pair
- * with the context id END ("end!") terminates the pairs; its index is the number of values.
+ * In meta.db's layout, a value is u16 metric, f64 value. In experiment.xml's layout, the order is reversed, and the last
+ * pair terminates the others. This pair has the context id END ("end!"), and its index is the number of values.
  */
 enum { END = 0x656e6421 };
 

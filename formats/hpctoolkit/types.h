@@ -155,8 +155,8 @@ struct hpc_block {
 };
 
 /*
- * Kinds of rows of a thread: contexts with values (2.x: rows of its dense table), and samples of its trace. Rows of
- * each kind are numbered across all threads.
+ * Kinds of rows of a thread. HPC_OF_VALUES are contexts with values, or in 2.x the rows of the thread's dense table.
+ * HPC_OF_TRACE are the samples of its trace. Rows of each kind are numbered across all threads.
  */
 enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 
@@ -194,8 +194,8 @@ struct hpc_parts;
 
 /* Maps contexts to their pairs in the threads' blocks (see read.h). Pairs are numbered as HPC_OF_VALUES. */
 struct hpc_index {
-    uint32_t *first; /* by context: number of its first pair */
-    uint32_t *next;  /* by pair: number of the next pair of its context; NULL: there is no index */
+    uint32_t *first; /* number of the first pair of each context */
+    uint32_t *next;  /* number of the next pair of the same context, by pair; NULL if there is no index */
 };
 
 struct hpc_state {
@@ -206,7 +206,7 @@ struct hpc_state {
     struct pf_input *description; /* meta.db or experiment.xml */
     struct pf_input *profile_db, *trace_db; /* NULL: missing or unusable */
     struct hpc_array profiles;              /* the array of profile records in profile.db */
-    const char **identifiers; /* owned array: names of the kinds of identifiers; NULL: unnamed kind */
+    const char **identifiers; /* owned array of the names of the kinds of identifiers; NULL if a kind has no name */
     size_t n_identifiers;
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;

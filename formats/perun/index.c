@@ -3,9 +3,10 @@
  * The driver of Perun's indexes. An index lists the profiles of one version of a project (.perun/objects/ab/...), or the pending profiles
  * (.perun/jobs/.index). It is shown as a table, with a link to each profile. See docs/formats/perun.md.
  *
- * Layout, with little-endian u32: "pidx", version (1 or 2), number of entries, entries. An entry: time in seconds, 20 bytes of SHA-1, path
- * up to a NUL. In version 2, strings follow, each after its length: type, cmd, workload, collector, postprocessors. Perun 0.23.8 added the
- * label before the collector but did not raise the version, so only the end of the file distinguishes the two layouts.
+ * A file begins with "pidx", u32 version (1 or 2) and u32 number of entries. An entry is u32 time in seconds, 20 bytes of SHA-1, and the
+ * path up to a NUL. In version 2, five strings follow, each after its u32 length: type, cmd, workload, collector, postprocessors. Perun
+ * 0.23.8 added the label before the collector but did not raise the version, so only the end of the file tells which layout it has. All
+ * u32 are little-endian.
  */
 #include <errno.h>
 #include <stdarg.h>

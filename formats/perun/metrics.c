@@ -133,8 +133,8 @@ static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct 
 
 /*
  * Sets scope, aggregation and partner of a metric. Allocations and samples are exclusive to their context. Durations of calls are
- * inclusive, and the functions form a list, not a tree, so each function is a root. A sum over roots would count callees twice: the total
- * comes from the exclusive durations if the file has them; otherwise there is none. `ncalls` is the only other field that adds up.
+ * inclusive, and the functions form a list, not a tree, so each function is a root. A sum over roots would count callees twice. The total
+ * therefore comes from the exclusive durations, and there is none if the file lacks these. `ncalls` is the only other field that adds up.
  * Amounts of type "memory" without a subtype (massif) are levels, so snapshots are combined by maximum, not by sum.
  */
 static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)

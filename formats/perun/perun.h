@@ -65,8 +65,8 @@ struct perun_field {
 /* ---- results of the pass ------------------------------------------------------------------------ */
 
 /*
- * A resource object (one row), or a type with columns (many rows), or an entry of resource_type_map, which holds the members
- * that all rows of a type share. Texts are numbers of strings in the tree; PERUN_NONE: absent.
+ * A resource object, which is one row, or a type with columns, which has many rows. It may also be an entry of
+ * resource_type_map, which holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
  */
 struct perun_item {
     uint64_t first, rows; /* number of its first row, number of rows; unused in an entry */
@@ -104,11 +104,11 @@ struct perun_data {
     struct perun_field *field_list;
     size_t fields_room;
 
-    struct pf_store *items, *entries; /* struct perun_item; entries: of resource_type_map */
+    struct pf_store *items, *entries; /* struct perun_item; those of resource_type_map are in `entries` */
     struct pf_store *values;          /* struct perun_value */
-    struct pf_store *columns;         /* struct pf_cell: the cells of types with columns */
+    struct pf_store *columns;         /* the cells of types with columns, as struct pf_cell */
     struct pf_store *texts;           /* the bytes of texts in values and columns */
-    struct pf_ids entry_of;           /* hash of a type's name -> index of its entry */
+    struct pf_ids entry_of;           /* index in `entries` by the hash of a type's name */
     uint64_t n_items, n_rows;
 
     struct perun_region *regions;
@@ -254,8 +254,8 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
  * members of an object whose first token was read. A caller that handles some members itself calls perun_begin_object, then
  * perun_read_member after the name of each other member, then perun_end_object.
  *
- * perun_keep then appends the item to a store, and its values to data->values. region: index of the region that contains the object;
- * PERUN_NONE: the object is in no snapshot or global region.
+ * perun_keep then appends the item to a store, and its values to data->values. `region` is the index of the snapshot or global region that
+ * contains the object, or PERUN_NONE.
  */
 void perun_begin_object(struct perun_reading *reading);
 void perun_read_member(struct perun_reading *reading, const struct pf_json_token *name);
@@ -282,8 +282,8 @@ extern const char *const perun_kinds[];
 struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_trees *trees);
 
 /*
- * Finds or adds the context of a trace, uid and command. *uid_text is the uid as one text in the tree's strings; PERUN_NONE: no uid.
- * Recent combinations are cached. Malformed JSON is reported with its offset in the file.
+ * Finds or adds the context of a trace, uid and command. Sets *uid_text to the uid as a string of the tree, or to PERUN_NONE if there is
+ * none. Recent combinations are cached. Malformed JSON is reported with its offset in the file.
  */
 void perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
                 const struct perun_raw *command, uint32_t *context, uint32_t *uid_text);

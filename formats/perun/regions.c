@@ -127,8 +127,8 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
 }
 
 /*
- * Returns the number of rows of a type: that of its shortest column; 1 if it has no columns. A column that was cut off by damage is
- * ignored unless it is the only one.
+ * Returns the number of rows of a type, which is that of its shortest column, or 1 if it has no columns. A column that was cut off by
+ * damage is ignored unless it is the only one.
  */
 static uint64_t rows_of_type(struct perun_reading *reading)
 {

@@ -36,7 +36,7 @@ struct xray_fold {
     uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
     uint32_t room, touched_room, n_touched; /* room of open[]; of is_touched[] and touched[] */
 
-    /* A partition may be kept in open[] instead of the store: the number of its first record; UINT64_MAX: none is. */
+    /* The number of the first record of the partition that is kept in open[] instead of the store; UINT64_MAX: none is. */
     uint64_t kept;
 };
 
@@ -44,14 +44,14 @@ struct xray_fold {
 struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure is a double */
-    unsigned present; /* index of an integer measure: if it and the measure are zero, there is no value */
+    unsigned present; /* index of an integer measure; there is no value if this one and the measure are zero */
     double scale; /* 0: the value is the measure itself; otherwise, measure * scale / divisor */
     double divisor;
 };
 
 /*
- * Creates a fold. derivations: one per metric, borrowed. limit: bytes of completed partitions to hold in memory. Returns
- * NULL if memory runs out.
+ * Creates a fold, which holds up to `limit` bytes of completed partitions in memory. Borrows `derivations`, one per metric.
+ * Returns NULL if memory runs out.
  */
 struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
                                 uint64_t limit);

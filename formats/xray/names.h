@@ -57,8 +57,8 @@ struct xray_names {
 void xray_names_free(struct xray_names *names);
 
 /*
- * Adds a function. symbol: NULL if unknown; otherwise it is cut to XRAY_SYMBOL_MAX bytes and demangled. The first symbol of
- * an id wins. Beyond a limit, does not add the function or its name, and records the problem. Returns 0, or -1 with ENOMEM
+ * Adds a function. Its symbol is cut to XRAY_SYMBOL_MAX bytes and demangled, or is NULL if unknown. The first symbol of an
+ * id counts. Beyond a limit, does not add the function or its name, and records the problem. Returns 0, or -1 with ENOMEM
  * in *error.
  */
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
@@ -78,9 +78,9 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
 
 /*
- * The files that may be a log's map: the file of the option instr_map; if there is no such option, files next to the log
- * that are named like its program; if there are none, the maps next to the log, unless there are two of one kind. Zeroed:
- * no files.
+ * The files that may be a log's map. If there is the option instr_map, its value is the only file. Otherwise, they are the
+ * files next to the log that are named like its program. If there are none, they are the maps next to the log, unless two
+ * of these are of the same kind. A zeroed struct xray_maps has no files.
  */
 enum { XRAY_MAPS_MAX = 5 };
 

@@ -19,9 +19,9 @@ static const struct pf_note_kind long_path = {
 
 /*
  * Reader of files written by XRay's profiling mode. They contain no events, but the number of calls and the ticks of each
- * calling context of each thread. The header is followed by blocks of one thread each. A block: u32 size (including these
- * 16 bytes), u32 number, u64 thread, records. A record: u32 function ids from the innermost to the outermost, u32 zero, u64
- * calls, i64 exclusive ticks. Nothing is aligned.
+ * calling context of each thread. The header is followed by blocks of one thread each. A block begins with BLOCK_HEADER
+ * bytes: u32 size of the block, u32 number, u64 thread. Its records follow. A record is u32 function ids from the innermost
+ * to the outermost, u32 zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
  */
 enum {
     BLOCK_HEADER = 16,

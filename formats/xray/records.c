@@ -135,10 +135,13 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* The result of decoding one record. EVENT: *event is filled; PASSED: the record yields no event; FAILED: see *error. */
+/*
+ * The result of decoding a record. EVENT means that *event is filled, and PASSED that the record yields no event. FAILED
+ * comes with *error filled.
+ */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
-/* Ends decoding of the buffer at the current record. what: the problem, or NULL if the buffer ends regularly. */
+/* Ends decoding of the buffer at the current record. `what` is the problem, or NULL if the buffer ends regularly. */
 static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kind *what, uint64_t detail)
 {
     decoder->fault = what;

@@ -94,9 +94,9 @@ struct xray_decoder {
 };
 
 /*
- * Initialises a decoder without a range. Borrows the input and the header. total: number of bytes that the decoder will
- * read, for progress reports by pf_pass_step; 0: no reports (cursors). Reading allocates memory: the caller calls
- * xray_decoder_free.
+ * Initialises a decoder without a range. Borrows the input and the header. If `total` is not 0, it is the number of bytes
+ * that the decoder will read, and the decoder reports its progress by pf_pass_step. Reading allocates memory, so the caller
+ * calls xray_decoder_free.
  */
 void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
                        uint64_t total);

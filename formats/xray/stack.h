@@ -26,7 +26,7 @@ struct xray_stack {
         uint32_t open; /* number of its open calls in this stack */
     } * functions;     /* by number; owned */
     size_t n_functions, functions_room;
-    uint32_t *numbers; /* by small id: number + 1; 0: not seen; owned */
+    uint32_t *numbers; /* number + 1 of each small id, or 0 if it was not seen; owned */
     size_t numbers_room;
     struct pf_hash_table others; /* larger id -> number */
 

@@ -36,7 +36,7 @@ enum xray_type { XRAY_BASIC, XRAY_FDR, XRAY_PROFILING };
 struct xray_header {
     enum xray_type type;
     bool big_endian;
-    uint64_t version; /* FDR: 1 to 5; basic: 1 to 3; profiling: 0x20180424 */
+    uint64_t version; /* 1 to 5 in FDR logs, 1 to 3 in basic ones, 0x20180424 in profiling files */
 
     /* Logs only. */
     bool constant_tsc, nonstop_tsc;
@@ -52,7 +52,7 @@ struct xray_header {
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 
-/* The file ends inside a record; a buffer ends inside a record; the file ends inside a buffer (number: missing bytes). */
+/* Kinds of warnings: the file, or a buffer, ends inside a record; the file ends inside a buffer, with the number of missing bytes. */
 extern const struct pf_note_kind xray_file_cut, xray_record_cut, xray_buffer_cut;
 
 /* Warn of a problem at an offset (UINT64_MAX: no offset). xray_note_number appends a number to the text. */
@@ -189,8 +189,8 @@ void xray_durations_free(struct xray_durations *durations);
 int xray_load_durations(struct pf_model *model, struct pf_error *error);
 
 /*
- * Profiling files only: xray_profiling_set sets the metrics and the fields of threads; xray_profiling_contexts loads stage
- * PF_MODELLED.
+ * For profiling files only. xray_profiling_set sets the metrics and the fields of threads, and xray_profiling_contexts
+ * loads stage PF_MODELLED.
  */
 void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);

@@ -108,7 +108,7 @@ static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, str
                             struct yaml_map_entry *entry)
 {
     yaml_event_t event;
-    int depth = 0; /* 1: in the list; 2: in an entry */
+    int depth = 0; /* 1 in the list, 2 in an entry */
     for (bool over = false; !over && !*names->problem;) {
         bool failed = false;
         if (!yaml_parser_parse(parser, &event)) {
