@@ -235,7 +235,7 @@ static void use_table_sizes(struct pf_file_text *text, const struct pf_table_siz
             t->shared = &sizes->checkpoints;
             t->first = sizes->first[node.item];
             t->end = sizes->end[node.item];
-            t->part = true;
+            t->of_partition = true;
             t->measured = t->size;
         }
         t->sized = true;

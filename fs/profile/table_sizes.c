@@ -15,7 +15,7 @@ enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
 struct sizes_piece {
     uint64_t full; /* size of the rows in the whole table */
-    uint64_t part; /* size of the partition's own file, with header */
+    uint64_t partition;                /* size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the position before the first row */
     size_t start_size;
@@ -68,13 +68,13 @@ static int set_checkpoint(struct sizes_piece *piece, const struct pf_measure *me
                           struct pf_error *error)
 {
     size_t position = pf_measure_save(measure, NULL, 0);
-    if (!pf_checkpoint_is_due(piece->part - *last, position))
+    if (!pf_checkpoint_is_due(piece->partition - *last, position))
         return 0;
-    void *blob = pf_checkpoints_add(&piece->checkpoints, piece->full, piece->part, position, error);
+    void *blob = pf_checkpoints_add(&piece->checkpoints, piece->full, piece->partition, position, error);
     if (!blob)
         return -1;
     pf_measure_save(measure, blob, position);
-    *last = piece->part;
+    *last = piece->partition;
     return 0;
 }
 
@@ -119,13 +119,13 @@ static int measure_rows(struct measuring *all, struct sizes_piece *piece, struct
                         struct pf_error *error)
 {
     struct pf_row_size row;
-    uint64_t last = piece->part, reported = 0;
+    uint64_t last = piece->partition, reported = 0;
     int more;
     for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
         piece->full += row.full;
-        piece->part += row.full - row.partition;
+        piece->partition += row.full - row.partition;
         count_row(all, &row);
-        if (piece->part - last >= PF_INTERVAL && set_checkpoint(piece, measure, &last, error))
+        if (piece->partition - last >= PF_INTERVAL && set_checkpoint(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
             if (report_progress(all, measure, &reported, error))
@@ -144,7 +144,7 @@ static void measure_piece(void *arg, size_t i)
     struct sizes_piece *piece = &all->pieces[i];
     struct pf_error error = {0};
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
-    piece->part = all->header.full - all->header.partition;
+    piece->partition = all->header.full - all->header.partition;
     struct pf_measure *measure = pf_measure_new(all->model, all->table, partition, &error);
     if (!measure || save_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
         note_piece_failure(all, &error);
@@ -166,11 +166,11 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
     }
     if (sizes->first) {
         sizes->first[i] = (uint32_t)sizes->checkpoints.count;
-        sizes->partition[i] = piece->part;
+        sizes->partition[i] = piece->partition;
     }
     for (size_t m = 0; m < piece->checkpoints.count; m++) {
         const struct pf_checkpoint *at = &piece->checkpoints.items[m];
-        void *blob = pf_checkpoints_add(&sizes->checkpoints, base + at->full, at->part, at->size, error);
+        void *blob = pf_checkpoints_add(&sizes->checkpoints, base + at->full, at->partition, at->size, error);
         if (!blob)
             return -1;
         memcpy(blob, piece->checkpoints.blobs + at->blob, at->size);

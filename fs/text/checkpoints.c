@@ -5,7 +5,7 @@
 
 #include "formats/kit/array.h"
 
-void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t part, size_t size,
+void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t partition, size_t size,
                          struct pf_error *error)
 {
     if (pf_array_room(&checkpoints->items, &checkpoints->room, checkpoints->count, sizeof *checkpoints->items,
@@ -13,7 +13,7 @@ void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint
         pf_array_room(&checkpoints->blobs, &checkpoints->blobs_room, checkpoints->used + size, 1, error))
         return NULL;
     checkpoints->items[checkpoints->count++] =
-        (struct pf_checkpoint){.full = full, .part = part, .blob = checkpoints->used, .size = size};
+        (struct pf_checkpoint){.full = full, .partition = partition, .blob = checkpoints->used, .size = size};
     checkpoints->used += size;
     return checkpoints->blobs + checkpoints->used - size;
 }

@@ -18,7 +18,7 @@ enum { PF_INTERVAL = 32 * 1024 };
  */
 struct pf_checkpoint {
     uint64_t full; /* offset in the whole text */
-    uint64_t part; /* offset in the partition's text */
+    uint64_t partition; /* offset in the partition's text */
     uint64_t blob; /* offset in `blobs` of the walk's position */
     uint64_t size; /* bytes of the position */
 };
@@ -35,7 +35,7 @@ struct pf_checkpoints {
  * Appends a checkpoint. Returns the address of its position, where the caller writes `size` bytes before the next call; NULL with
  * *error filled.
  */
-void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t part, size_t size,
+void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t partition, size_t size,
                          struct pf_error *error);
 void pf_checkpoints_free(struct pf_checkpoints *checkpoints);
 

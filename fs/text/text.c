@@ -63,7 +63,7 @@ static uint64_t interval_start(const struct pf_text *text, size_t k)
     if (k == 0)
         return 0;
     const struct pf_checkpoint *at = checkpoint(text, k - 1);
-    return text->part ? at->part : at->full;
+    return text->of_partition ? at->partition : at->full;
 }
 
 static size_t interval_of(const struct pf_text *text, uint64_t offset)

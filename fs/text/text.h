@@ -28,7 +28,7 @@ struct pf_text {
     struct pf_checkpoints own;           /* grown by measuring */
     const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; borrowed, or NULL */
     size_t first, end;                   /* range of shared checkpoints */
-    bool part;                           /* use `part` of the shared checkpoints as offset, not `full` */
+    bool of_partition;                   /* use `partition` of the shared checkpoints as offset, not `full` */
     uint64_t measured;                   /* checkpoints are complete up to this offset */
     struct pf_reader *idle;              /* a walk that the next sequential read may continue, or NULL */
 };

@@ -106,7 +106,7 @@ static int wrong_marks(struct fixture *fixture, const struct pf_table_sizes *siz
     int wrong = 0;
     for (size_t m = first; m < end; m++) {
         const struct pf_checkpoint *checkpoint = &sizes->checkpoints.items[m];
-        uint64_t at = part ? checkpoint->part : checkpoint->full;
+        uint64_t at = part ? checkpoint->partition : checkpoint->full;
         struct pf_buf rest =
             text_from(fixture, &slice, sizes->checkpoints.blobs + checkpoint->blob, checkpoint->size);
         wrong +=

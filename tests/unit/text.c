@@ -453,14 +453,14 @@ static void test_shared_marks(void)
     part.saved = table.saved;
     pf_text_init(&of_part, 4, walk_story, &part);
     of_part.shared = &text.own;
-    of_part.part = true;
+    of_part.of_partition = true;
     of_part.sized = true;
     of_part.size = of_part.measured = whole.size;
     for (size_t m = 0; m < text.own.count; m++) {
         struct pf_checkpoint *at = &text.own.items[m];
         of_part.first += at->full <= before;
         of_part.end += at->full < before + whole.size;
-        at->part = at->full - before;
+        at->partition = at->full - before;
     }
     ok(of_part.end - of_part.first > 4, "several marks lie within the partition");
     ok(pf_text_distance(&of_part, whole.size - 1) == 0, "with shared marks every offset can be read at once");
