@@ -404,9 +404,9 @@ int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv)
 
 static bool write_data(const struct pf_data *data)
 {
-    for (int i = 0; i < data->pieces; i++)
-        if (fwrite(data->piece[i].block->data + data->piece[i].offset, 1, data->piece[i].size, stdout) !=
-            data->piece[i].size)
+    for (int i = 0; i < data->n_spans; i++)
+        if (fwrite(data->spans[i].block->data + data->spans[i].offset, 1, data->spans[i].size, stdout) !=
+            data->spans[i].size)
             return false;
     return !data->size || !data->bytes || fwrite(data->bytes, 1, data->size, stdout) == data->size;
 }
@@ -414,8 +414,8 @@ static bool write_data(const struct pf_data *data)
 static size_t data_size(const struct pf_data *data)
 {
     size_t size = data->bytes ? data->size : 0;
-    for (int i = 0; i < data->pieces; i++)
-        size += data->piece[i].size;
+    for (int i = 0; i < data->n_spans; i++)
+        size += data->spans[i].size;
     return size;
 }
 

@@ -120,16 +120,16 @@ enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 static int read_whole_file(struct caching *caching, struct pf_node node)
 {
     struct pf_file *file;
-    struct pf_piece pieces[PF_PIECES];
+    struct pf_span spans[PF_SPANS];
     int n = 0, result = pf_file_open(caching->profile, node, &file, caching->op);
     if (result)
         return result;
     const char *bytes;
     size_t size;
     if (!pf_file_bytes(file, &bytes, &size))
-        result = pf_file_read(file, 0, PF_CACHED_TEXT_MAX, pieces, &n, caching->op);
+        result = pf_file_read(file, 0, PF_CACHED_TEXT_MAX, spans, &n, caching->op);
     while (n > 0)
-        pf_blocks_release(caching->env->blocks, pieces[--n].block);
+        pf_blocks_release(caching->env->blocks, spans[--n].block);
     pf_file_close(file);
     return result;
 }

@@ -290,12 +290,12 @@ static int read_data_range(struct pf_data *data)
 
 static int reply_data(fuse_req_t req, const struct pf_data *data)
 {
-    struct iovec iov[PF_PIECES];
-    if (!data->pieces)
+    struct iovec iov[PF_SPANS];
+    if (!data->n_spans)
         return fuse_reply_buf(req, data->bytes, data->size);
-    for (int i = 0; i < data->pieces; i++)
-        iov[i] = (struct iovec){data->piece[i].block->data + data->piece[i].offset, data->piece[i].size};
-    return fuse_reply_iov(req, iov, data->pieces);
+    for (int i = 0; i < data->n_spans; i++)
+        iov[i] = (struct iovec){data->spans[i].block->data + data->spans[i].offset, data->spans[i].size};
+    return fuse_reply_iov(req, iov, data->n_spans);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)

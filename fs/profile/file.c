@@ -368,8 +368,8 @@ static int need_text_block(void *owner, uint64_t start, struct pf_op *op)
     return pf_need(op, &block_work, &text->owner, start);
 }
 
-int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
-                 int *n, struct pf_op *op)
+int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_span spans[PF_SPANS], int *n,
+                 struct pf_op *op)
 {
     *n = 0;
     if (offset >= file->size || size == 0)
@@ -384,17 +384,17 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         result = measure_text(file->text, offset + size - 1, op);
     if (result)
         return result;
-    int got = pf_text_read(text, file->profile->env->blocks, offset, size, pieces, need_text_block, op);
+    int got = pf_text_read(text, file->profile->env->blocks, offset, size, spans, need_text_block, op);
     if (got < 0)
         return -1;
     if (!pf_profile_intact(file->profile)) {
         while (got)
-            pf_blocks_release(file->profile->env->blocks, pieces[--got].block);
+            pf_blocks_release(file->profile->env->blocks, spans[--got].block);
         return pf_fail(&op->error, ESTALE, "the file has changed");
     }
     *n = got;
-    if (got == 1 && pieces[0].size == text->size && text->size <= PF_CACHED_TEXT_MAX)
-        pf_profile_put_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
+    if (got == 1 && spans[0].size == text->size && text->size <= PF_CACHED_TEXT_MAX)
+        pf_profile_put_file(file->profile, file->node, text->size, spans[0].block->data + spans[0].offset);
     return 0;
 }
 

@@ -211,10 +211,10 @@ struct pf_node pf_file_node(const struct pf_file *file);
 bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size);
 
 /*
- * Reads a range of the file as pieces of cached blocks; release each with pf_blocks_release. *n: number of pieces, 0 at
+ * Reads a range of the file as spans of cached blocks; release each with pf_blocks_release. *n: number of spans, 0 at
  * the end of the file.
  */
-int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
-                 int *n, struct pf_op *op);
+int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_span spans[PF_SPANS], int *n,
+                 struct pf_op *op);
 
 #endif

@@ -17,10 +17,10 @@ enum { PF_INTERVAL = 32 * 1024 };
  * whole table and the partition's own file.
  */
 struct pf_checkpoint {
-    uint64_t full; /* offset in the whole text */
+    uint64_t full;      /* offset in the whole text */
     uint64_t partition; /* offset in the partition's text */
-    uint64_t blob; /* offset in `blobs` of the walk's position */
-    uint64_t size; /* bytes of the position */
+    uint64_t blob;      /* offset in `blobs` of the walk's position */
+    uint64_t size;      /* bytes of the position */
 };
 
 /* The checkpoints of a text, in ascending order. */

@@ -393,16 +393,16 @@ static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *block
 }
 
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], pf_text_need *need, struct pf_op *op)
+                 struct pf_span spans[PF_SPANS], pf_text_need *need, struct pf_op *op)
 {
     int n = 0;
-    while (size && offset < text->size && n < PF_PIECES) {
+    while (size && offset < text->size && n < PF_SPANS) {
         /* The start is a sufficient key: a new checkpoint can shorten an interval, and an older, longer block has the same bytes. */
         uint64_t start = range_of(text, offset).start;
         struct pf_block *block = need_block(text, blocks, start, need, op);
         if (!block) {
             while (n)
-                pf_blocks_release(blocks, pieces[--n].block);
+                pf_blocks_release(blocks, spans[--n].block);
             return -1;
         }
         size_t skip = (size_t)(offset - start);
@@ -413,7 +413,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
         size_t take = block->size - skip;
         if (take > size)
             take = size;
-        pieces[n++] = (struct pf_piece){.block = block, .offset = skip, .size = take};
+        spans[n++] = (struct pf_span){.block = block, .offset = skip, .size = take};
         offset += take;
         size -= take;
     }

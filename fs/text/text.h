@@ -49,13 +49,13 @@ int pf_text_measure(struct pf_text *text, uint64_t until, struct pf_error *error
 /* Returns the bytes that pf_text_measure has to walk through before `offset` can be read; 0: it can be read now. */
 uint64_t pf_text_distance(struct pf_text *text, uint64_t offset);
 
-/* A run of bytes in a cached block; the caller releases the block. */
-struct pf_piece {
+/* A range of bytes in a cached block; the caller releases the block. */
+struct pf_span {
     struct pf_block *block;
     size_t offset, size;
 };
 /* Maximum number of blocks that a read of 1 MB touches. */
-enum { PF_PIECES = (1 << 20) / PF_INTERVAL + 2 };
+enum { PF_SPANS = (1 << 20) / PF_INTERVAL + 2 };
 
 /*
  * Makes a missing block, which starts at offset `start`: calls pf_text_render in a job that all readers of the block share. `owner` is
@@ -64,12 +64,12 @@ enum { PF_PIECES = (1 << 20) / PF_INTERVAL + 2 };
 typedef int pf_text_need(void *owner, uint64_t start, struct pf_op *op);
 
 /*
- * Reads [offset, offset + size) as pieces of blocks; cut at the end of the text and at PF_PIECES blocks. need NULL: missing blocks are
- * rendered on this thread. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of pieces, or -1
+ * Reads [offset, offset + size) as spans of blocks; cut at the end of the text and at PF_SPANS blocks. need NULL: missing blocks are
+ * rendered on this thread. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of spans, or -1
  * with op->error filled.
  */
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], pf_text_need *need, struct pf_op *op);
+                 struct pf_span spans[PF_SPANS], pf_text_need *need, struct pf_op *op);
 
 /* Renders the block that starts at offset `start`, unless it is cached. Returns 0, or -1 with *error filled. */
 int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_error *error);

@@ -284,9 +284,9 @@ static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct 
 {
     if (!pf_file_bytes(file, &data->bytes, &data->size)) {
         uint64_t end = offset + size, file_size = data->size;
-        int result = pf_file_read(file, offset, size, data->piece, &data->pieces, op);
-        for (int i = 0; !result && i < data->pieces; i++)
-            offset += data->piece[i].size;
+        int result = pf_file_read(file, offset, size, data->spans, &data->n_spans, op);
+        for (int i = 0; !result && i < data->n_spans; i++)
+            offset += data->spans[i].size;
         data->is_cut = offset < end && offset < file_size;
         return result;
     }
@@ -370,9 +370,9 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
 
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)
 {
-    for (int i = 0; i < data->pieces; i++)
-        pf_blocks_release(fs->env.blocks, data->piece[i].block);
-    data->pieces = 0;
+    for (int i = 0; i < data->n_spans; i++)
+        pf_blocks_release(fs->env.blocks, data->spans[i].block);
+    data->n_spans = 0;
     free(data->own);
     data->own = NULL;
 }

@@ -126,16 +126,16 @@ bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cache
 bool pf_handle_has_changed(const struct pf_handle *handle);
 
 /*
- * The result of a read: pieces of cached blocks, a range of a file descriptor (a passed-through file), or bytes that
+ * The result of a read: spans of cached blocks, a range of a file descriptor (a passed-through file), or bytes that
  * are valid until the next read of the handle.
  */
 struct pf_data {
-    int pieces; /* > 0: piece[] */
-    bool is_cut; /* the pieces are shorter than the request, although the file continues */
-    struct pf_piece piece[PF_PIECES];
+    int n_spans; /* > 0: spans[] */
+    bool is_cut; /* the spans are shorter than the request, although the file continues */
+    struct pf_span spans[PF_SPANS];
     int fd; /* >= 0: size bytes at offset */
     uint64_t offset;
-    const char *bytes; /* neither pieces nor fd: size bytes here */
+    const char *bytes; /* neither spans nor fd: size bytes here */
     size_t size;
     char *own; /* owned buffer, or NULL */
 };

@@ -236,11 +236,11 @@ __attribute__((unused)) static int read_file(struct pf_env *env, struct pf_profi
         return result;
     }
     while (!result && n) {
-        struct pf_piece pieces[PF_PIECES];
-        result = pf_file_read(file, out->size, step, pieces, &n, &op);
+        struct pf_span spans[PF_SPANS];
+        result = pf_file_read(file, out->size, step, spans, &n, &op);
         for (int i = 0; !result && i < n; i++) {
-            pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
-            pf_blocks_release(env->blocks, pieces[i].block);
+            pf_buf_add(out, spans[i].block->data + spans[i].offset, spans[i].size);
+            pf_blocks_release(env->blocks, spans[i].block);
         }
     }
     pf_file_close(file);

@@ -178,21 +178,21 @@ static pf_text_need *need_of_reader;
 static int read_range(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
                       struct pf_buf *out, struct pf_error *error)
 {
-    struct pf_piece pieces[PF_PIECES];
+    struct pf_span spans[PF_SPANS];
     while (size && offset < text->size) {
         uint64_t last = offset + size - 1 < text->size ? offset + size - 1 : text->size - 1;
         if (pf_text_distance(text, last) && pf_text_measure(text, last, error))
             return -1;
         struct pf_op op = PF_OP;
-        int n = pf_text_read(text, blocks, offset, size, pieces, need_of_reader, &op);
+        int n = pf_text_read(text, blocks, offset, size, spans, need_of_reader, &op);
         *error = op.error;
         if (n <= 0)
             return -1;
         for (int i = 0; i < n; i++) {
-            pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
-            offset += pieces[i].size;
-            size -= pieces[i].size;
-            pf_blocks_release(blocks, pieces[i].block);
+            pf_buf_add(out, spans[i].block->data + spans[i].offset, spans[i].size);
+            offset += spans[i].size;
+            size -= spans[i].size;
+            pf_blocks_release(blocks, spans[i].block);
         }
     }
     return 0;
@@ -262,7 +262,7 @@ static void test_few_bytes(void)
     struct pf_blocks *blocks = pf_blocks_new(3 << 20);
     struct pf_op op = PF_OP;
     struct pf_error error;
-    struct pf_piece pieces[PF_PIECES];
+    struct pf_span spans[PF_SPANS];
     struct pf_text text;
     int wrong = 0;
     pf_text_init(&text, 1, walk_story, &story);
@@ -270,12 +270,11 @@ static void test_few_bytes(void)
     story.seen = story.made = 0;
     for (uint64_t i = 1; i <= 20; i++) {
         uint64_t offset = i * 2654435761u % (whole.size - 100);
-        int n = pf_text_read(&text, blocks, offset, 100, pieces, NULL, &op);
+        int n = pf_text_read(&text, blocks, offset, 100, spans, NULL, &op);
         for (int p = 0; p < n; p++) {
-            wrong +=
-                memcmp(pieces[p].block->data + pieces[p].offset, whole.data + offset, pieces[p].size) != 0;
-            offset += pieces[p].size;
-            pf_blocks_release(blocks, pieces[p].block);
+            wrong += memcmp(spans[p].block->data + spans[p].offset, whole.data + offset, spans[p].size) != 0;
+            offset += spans[p].size;
+            pf_blocks_release(blocks, spans[p].block);
         }
         wrong += n < 1 || n > 2;
     }
@@ -296,19 +295,18 @@ static void test_large_reads(void)
     struct pf_blocks *blocks = pf_blocks_new(64 << 10);
     struct pf_op op = PF_OP;
     struct pf_error error;
-    struct pf_piece pieces[PF_PIECES];
+    struct pf_span spans[PF_SPANS];
     struct pf_text text;
     int most = 0, wrong = 0;
     pf_text_init(&text, 1, walk_story, &story);
     pf_text_measure(&text, UINT64_MAX, &error);
     for (uint64_t from = 0; from < PF_INTERVAL; from += 97) {
         uint64_t offset = from;
-        int n = pf_text_read(&text, blocks, offset, LARGE, pieces, NULL, &op);
+        int n = pf_text_read(&text, blocks, offset, LARGE, spans, NULL, &op);
         for (int p = 0; p < n; p++) {
-            wrong +=
-                memcmp(pieces[p].block->data + pieces[p].offset, whole.data + offset, pieces[p].size) != 0;
-            offset += pieces[p].size;
-            pf_blocks_release(blocks, pieces[p].block);
+            wrong += memcmp(spans[p].block->data + spans[p].offset, whole.data + offset, spans[p].size) != 0;
+            offset += spans[p].size;
+            pf_blocks_release(blocks, spans[p].block);
         }
         wrong += offset != from + LARGE;
         most = n > most ? n : most;
@@ -328,15 +326,15 @@ static void test_small(void)
     struct pf_blocks *blocks = pf_blocks_new(3 << 20);
     struct pf_op op = PF_OP;
     struct pf_error error;
-    struct pf_piece pieces[PF_PIECES];
+    struct pf_span spans[PF_SPANS];
     struct pf_text text;
     pf_text_init(&text, 1, walk_story, &story);
     pf_text_measure(&text, UINT64_MAX, &error);
-    int n = pf_text_read(&text, blocks, 0, 100, pieces, NULL, &op);
-    ok(n == 1 && malloc_usable_size(pieces[0].block->data) < pieces[0].block->size + 100,
+    int n = pf_text_read(&text, blocks, 0, 100, spans, NULL, &op);
+    ok(n == 1 && malloc_usable_size(spans[0].block->data) < spans[0].block->size + 100,
        "the block of a small text takes no more room than the text");
     for (int p = 0; p < n; p++)
-        pf_blocks_release(blocks, pieces[p].block);
+        pf_blocks_release(blocks, spans[p].block);
     pf_text_close(&text);
     pf_blocks_free(blocks);
     end_story(&story);

@@ -98,8 +98,8 @@ VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset,
     } else if (!result && data.bytes) {
         pf_buf_add(out, data.bytes, data.size);
     }
-    for (int i = 0; !result && i < data.pieces; i++)
-        pf_buf_add(out, data.piece[i].block->data + data.piece[i].offset, data.piece[i].size);
+    for (int i = 0; !result && i < data.n_spans; i++)
+        pf_buf_add(out, data.spans[i].block->data + data.spans[i].offset, data.spans[i].size);
     if (!result)
         pf_data_release(fs, &data);
     *got = out->size - before;
