@@ -102,11 +102,13 @@ static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *resu
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
+    bool named = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
+                 strcasestr(probe->name, ".stacks");
+    if (!named && !memchr(head, ';', have)) /* no stack */
+        return;
     struct collapsed_evidence look =
         collapsed_examine(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
-    bool named = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
-                 strcasestr(probe->name, ".stacks");
     bool deep = named && !look.lines && have == PF_HEAD_MAX; /* the first line is longer than the head */
     if (!memchr(head, 0, have) &&
         (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || named))))

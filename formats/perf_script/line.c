@@ -8,6 +8,7 @@ enum {
     COMM_MAX = 256,     /* longest command accepted in a header */
     WEAK_COMM_MAX = 15, /* maximum length of a command name in Linux */
     WEAK_LINE_MAX = 16 * 1024,
+    WEAK_WORDS_MAX = 32, /* up to the address: a guest's prefix, the longest command, all fields */
 };
 
 /*
@@ -198,6 +199,8 @@ static void set_comm(struct perf_header *header, const char *start, const char *
 static bool perf_parse_header(struct pf_slice line, struct perf_header *header)
 {
     header->line = line.at;
+    if (!memchr(line.at, ':', pf_size(line))) /* the end of a time or an event */
+        return false;
     struct pf_slice text = skip_guest(line);
     const char *start = text.at;
     while (pf_size(text) && text.at - start <= COMM_MAX) {
@@ -252,7 +255,9 @@ bool perf_has_wide_address(struct pf_slice line)
 {
     struct pf_slice text = line;
     pf_skip_blanks(&text);
-    while (pf_size(text)) {
+    if (pf_size(line) && *line.at == '\t') /* not a weak header */
+        return false;
+    for (int i = 0; i < WEAK_WORDS_MAX && pf_size(text); i++) {
         struct pf_slice word = pf_take_word(&text);
         bool right_aligned = pf_size(word) == ADDRESS_WIDTH || (word.at - line.at > 1 && word.at[-2] == ' ');
         if (right_aligned && is_address(word) && columns(line.at, word) > ADDRESS_WIDTH)
@@ -270,7 +275,7 @@ static bool is_record(struct pf_slice line, struct perf_header *header)
     struct pf_slice text = skip_guest(line), ids;
     const char *start = text.at;
     bool colon = false;
-    if (!line_holds(line, "PERF_RECORD_", '_') && !line_holds(line, "metric:", ':'))
+    if (!line_holds(line, "PERF_RECORD_", 'P') && !line_holds(line, "\tmetric:", '\t'))
         return false;
     header->time = header->tid = (struct pf_slice){start, start};
     while (pf_size(text) && text.at - start <= COMM_MAX) {
@@ -491,6 +496,9 @@ static struct pf_slice line_digits(struct pf_slice text)
  */
 static bool is_source_line(struct pf_slice line)
 {
+    size_t size = pf_size(line);
+    if (!memchr(line.at, ':', size) && !memchr(line.at, ']', size) && !memchr(line.at, '?', size))
+        return false;
     struct pf_slice text = source_text(line);
     return pf_size(text) && (text.end[-1] == ']' || text.end[-1] == '?' || pf_size(line_digits(text)));
 }

@@ -362,12 +362,20 @@ static void probing(void)
         "PERF_RECORD_MMAP\nPERF_RECORD_LOST\n",
         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
         ""};
+    static const char *const accepted[] = {
+        /* a header without a time or an event: as many words as it may have before its address */
+        "VM: 7 VCPU:001 a b c d e f g h  11/  12 [001] K          7 ffffffff8104f45a main (/bin/a)\n",
+        "w 9 PERF_RECORD_COMM: w:9/9\n\t  14f38 a+0x158 (/lib/a.so)\n",
+        "w 9 1.5: \tmetric:  0.5  insn per cycle\n",
+    };
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";
     ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)),
        "a sample and its frames are recognised");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ok(!sureness(&pf_perf_script_driver, "perf.script", others[i], strlen(others[i])),
            "but other text is not: %zu", i);
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++)
+        ok(sureness(&pf_perf_script_driver, "x", accepted[i], strlen(accepted[i])), "a line of few fields: %zu", i);
 }
 
 int main(void)
