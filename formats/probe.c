@@ -14,7 +14,7 @@
 /* Gives drivers access to the file or directory that is being recognised. */
 
 /* Most formats are recognised by the first bytes, so a larger head is read only on demand. */
-enum { FIRST_READ = 4096, TEXT_BEGINNING = 256 };
+enum { FIRST_READ = 8192, TEXT_BEGINNING = 256 };
 
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
