@@ -141,6 +141,7 @@ bool pf_probe_has(struct pf_probe *probe, const char *name)
                  : fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW) ? errno
                                                                       : 0;
     pf_probe_failed(probe, result);
+    probe->looked_inside |= result != ENOENT || strchr(name, '/');
     return !result;
 }
 
@@ -152,6 +153,7 @@ size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, s
     int result = folder ? pf_folder_file(folder, name, &opened) : errno;
     ssize_t got = 0;
     pf_probe_failed(probe, result);
+    probe->looked_inside = true;
     if (!result) {
         if (opened.within && size > (uint64_t)opened.st.st_size)
             size = (size_t)opened.st.st_size;
@@ -172,6 +174,7 @@ int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *eac
     int result = folder ? pf_folder_list(folder, each, arg) : errno;
     pf_folder_free(own);
     pf_probe_failed(probe, result);
+    probe->looked_inside |= result || strcmp(path, ".") != 0;
     return result;
 }
 

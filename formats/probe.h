@@ -26,6 +26,7 @@ struct pf_probe {
     bool directory;
     uint64_t size;      /* of the file in bytes; 0 for a directory */
     int failure; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
+    bool looked_inside; /* more of a directory than the names of its entries has been examined */
 
     /* Private to formats/probe.c and to the maker of the probe. */
     int fd;                         /* the open file or directory; unused with `unpacked` or `folder` */

@@ -11,6 +11,8 @@
  * clock result in the same mtime, so the second one would go unnoticed.
  */
 #define YOUNG_NS 20000000
+/* The coarsest resolution of a disk's times (FAT's) is 2 s. */
+#define SETTLED_NS INT64_C(10000000000)
 
 struct pf_stamp pf_stamp_of(const struct stat *st)
 {
@@ -48,12 +50,22 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* Nanoseconds since the last change. */
+static int64_t age_of(const struct pf_stamp *stamp)
+{
+    return now_ns() - (stamp->mtime_ns > stamp->ctime_ns ? stamp->mtime_ns : stamp->ctime_ns);
+}
+
+bool pf_stamp_is_settled(const struct pf_stamp *stamp)
+{
+    return major((dev_t)stamp->device) && age_of(stamp) >= SETTLED_NS;
+}
+
 void pf_outlast_clock_tick(int fd, struct stat *st)
 {
     pf_may_block();
     struct pf_stamp stamp = pf_stamp_of(st);
-    int64_t changed = stamp.mtime_ns > stamp.ctime_ns ? stamp.mtime_ns : stamp.ctime_ns;
-    int64_t age = now_ns() - changed;
+    int64_t age = age_of(&stamp);
     if (age < 0 || age >= YOUNG_NS)
         return;
     struct timespec wait = {.tv_nsec = (long)(YOUNG_NS - age)};

@@ -22,6 +22,12 @@ uint64_t pf_lasting_device(uint64_t device);
 struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp);
 
 /*
+ * True if the stamp of a folder changes with each further change of the names in the folder: the folder is on a disk, and its last
+ * change is older than the resolution of the disk's times.
+ */
+bool pf_stamp_is_settled(const struct pf_stamp *stamp);
+
+/*
  * Sleeps until an open file's last change is so old (20 ms) that another write must change the file's times. Refills
  * *st after a sleep. Blocks: do not call with a lock held.
  */

@@ -97,14 +97,13 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     bool is_directory = S_ISDIR(info->st.st_mode);
     if (!is_directory && info->st.st_size == 0)
         return 0;
-    /*
-     * Do not cache probe results of directories: they depend on files inside, whose changes the stamp of the directory does
-     * not show.
-     */
-    if (is_directory)
-        return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &info->st)
+    /* The stamp of a directory shows changes of the names in it, but not of the files: only a result that depends on names is stored. */
+    if (is_directory) {
+        bool on_disk = pf_folder_fd(folder) >= 0, stored = on_disk && pf_stamp_is_settled(&stamp);
+        return in_time && on_disk && pf_is_foreign(fs, &info->st)
                    ? pf_probe_foreign(folder, name, info)
-                   : pf_probe_folder(folder, name, info);
+                   : pf_probe_folder(stored ? fs->probe_results : NULL, folder, name, info);
+    }
     if (pf_probe_results_get(fs->probe_results, &stamp, name, info))
         return 0;
     int result = pf_folder_file(folder, name, &opened);

@@ -46,14 +46,20 @@ static void drop_probe(struct foreign_probe *probe)
     free(probe);
 }
 
-int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_entry_info *info)
+int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
+                    struct pf_entry_info *info)
 {
+    struct pf_stamp stamp = pf_stamp_of(&info->st);
+    if (results && pf_probe_results_get(results, &stamp, name, info))
+        return 0;
     struct pf_folder *self = pf_folder_open(folder, name);
     if (!self)
         return pf_is_transient(errno) ? errno : 0;
     struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     info->driver = pf_recognise(&what, &info->probe);
     pf_folder_free(self);
+    if (results && !what.failure && !what.looked_inside)
+        pf_probe_results_put(results, &stamp, name, info, false);
     return what.failure;
 }
 
@@ -61,7 +67,7 @@ static void *run_probe(void *arg)
 {
     struct foreign_probe *probe = arg;
     struct pf_entry_info info = {0};
-    int failure = pf_probe_folder(probe->folder, probe->name, &info);
+    int failure = pf_probe_folder(NULL, probe->folder, probe->name, &info);
     pf_folder_free(probe->folder);
     pf_lock_take(&lock);
     struct foreign_probe **at = &probes;
@@ -129,7 +135,7 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
         probe = start_probe(folder, name, &st);
     if (!probe) {
         pf_lock_drop(&lock);
-        return pf_probe_folder(folder, name, info);
+        return pf_probe_folder(NULL, folder, name, info);
     }
     uint64_t end = probe->since + WAIT_MS;
     struct timespec until = {.tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000};

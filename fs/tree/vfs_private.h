@@ -208,8 +208,12 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 
-/* Probes a folder with all drivers. Fills driver and probe result of *info. 0 or a transient errno value. */
-int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
+/*
+ * Probes a folder with all drivers. Fills driver and probe result of *info; info->st must hold the folder's attributes. Stores in
+ * `results` (may be NULL) that the folder is no profile, if its names suffice to tell. 0 or a transient errno value.
+ */
+int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
+                    struct pf_entry_info *info);
 /* True if a file is on another file system than SOURCE, and that one has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
