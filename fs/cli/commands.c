@@ -247,7 +247,7 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
     indexing->progress.next = start + REPORT_MS;
     if (!indexing->progress.shown)
         indexing->progress.source = indexing->source;
-    int result = pf_each_profile(indexing->fs, index_profile, indexing, &error);
+    int result = pf_each_profile(indexing->fs, NULL, index_profile, indexing, &error);
     if (result)
         print_error(indexing->source, &error);
     fflush(stdout);

@@ -171,7 +171,7 @@ static int add_compared_path(struct comparison *comparison, const struct pf_fs_o
     struct pf_error error = {0};
     struct opening opening = {.comparison = comparison, .run = run};
     opening.fs = pf_fs_new(comparison->sources[run], options, &error);
-    int result = opening.fs ? pf_each_profile(opening.fs, add_found, &opening, &error) : -1;
+    int result = opening.fs ? pf_each_profile(opening.fs, NULL, add_found, &opening, &error) : -1;
     if (!result && !opening.found)
         result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "not a profile");
     pf_fs_free(opening.fs);

@@ -56,6 +56,9 @@ struct control {
     struct pf_fs *fs;
     struct pf_snapshots snapshots;
     struct pf_lock lock;
+    /* The paths of the profiles in the last list, and when it was made in monotonic seconds; 0: none. Guarded by `lock`. */
+    struct pf_buf listed;
+    uint64_t listed_at;
     /* Size of the status.txt that was opened last, and time of this open in monotonic ms. Guarded by `lock`. */
     size_t status_size;
     uint64_t status_read;
@@ -135,15 +138,40 @@ static void free_control_snapshot(struct pf_snapshot *snapshot)
     free(snapshot);
 }
 
+/* Keeps the paths of a list made just now. Takes ownership. */
+static void keep_listed(struct control *control, struct pf_buf *paths)
+{
+    pf_lock_take(&control->lock);
+    struct pf_buf old = control->listed;
+    control->listed = *paths;
+    control->listed_at = paths->failed ? 0 : pf_monotonic_seconds();
+    pf_lock_drop(&control->lock);
+    pf_buf_free(&old);
+}
+
+/* Moves the paths of the last list to *paths, freed by the caller. Returns `paths`, or NULL if there is no list or it is stale. */
+static struct pf_buf *take_listed(struct control *control, struct pf_buf *paths)
+{
+    pf_lock_take(&control->lock);
+    bool fresh = control->listed_at && pf_monotonic_seconds() - control->listed_at < LISTING_SECONDS;
+    *paths = control->listed;
+    control->listed = (struct pf_buf){0};
+    control->listed_at = 0;
+    pf_lock_drop(&control->lock);
+    return fresh ? paths : NULL;
+}
+
 static int make_listing(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
-    struct pf_buf profiles = {0}, archives = {0};
+    struct pf_buf profiles = {0}, archives = {0}, paths = {0};
     struct pf_store *texts[LISTING_TEXTS] = {NULL};
-    if (pf_list_profiles(control->fs, &profiles, &archives, error)) {
+    if (pf_list_profiles(control->fs, &profiles, &archives, &paths, error)) {
         pf_buf_free(&profiles);
         pf_buf_free(&archives);
+        pf_buf_free(&paths);
         return -1;
     }
+    keep_listed(control, &paths);
     texts[LISTED_PROFILES] = pf_snapshot_store(&profiles, error);
     texts[LISTED_ARCHIVES] = pf_snapshot_store(&archives, error);
     if (texts[LISTED_PROFILES] && texts[LISTED_ARCHIVES])
@@ -156,8 +184,11 @@ static int make_listing(struct control *control, struct pf_snapshot *snapshot, s
 static int make_control_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     struct pf_store *texts[PF_CONTROL_TABLES];
+    struct pf_buf paths;
     uint64_t digest;
-    if (pf_tables_make(control->fs, texts, &digest, error))
+    int result = pf_tables_make(control->fs, take_listed(control, &paths), texts, &digest, error);
+    pf_buf_free(&paths);
+    if (result)
         return -1;
     pf_lock_take(&control->snapshots.lock);
     snapshot->digest = digest;
@@ -171,7 +202,10 @@ static int look_again(struct control *control, struct pf_snapshot *snapshot, str
     uint64_t digest = 0;
     bool same = false;
     if (snapshot->subject == TABLES) {
-        if (pf_tables_digest(control->fs, &digest, error))
+        struct pf_buf paths;
+        int result = pf_tables_digest(control->fs, take_listed(control, &paths), &digest, error);
+        pf_buf_free(&paths);
+        if (result)
             return -1;
         pf_lock_take(&control->snapshots.lock);
         same = digest == snapshot->digest;
@@ -479,6 +513,7 @@ static void free_control(void *self)
 {
     struct control *control = self;
     pf_snapshots_free(&control->snapshots);
+    pf_buf_free(&control->listed);
     pf_lock_destroy(&control->lock);
     free(control);
 }

@@ -40,6 +40,7 @@ const char *pf_table_name(uint64_t number)
 /* A walk over all profiles, one at a time, so that memory does not depend on their number. */
 struct tables_making {
     struct pf_fs *fs;
+    const struct pf_buf *listed; /* the paths of all profiles; NULL: not known */
     uint64_t digest; /* of the profiles so far; changes when a profile appears, disappears or changes */
     struct pf_store **text; /* NULL: compute the digest only */
 };
@@ -85,16 +86,16 @@ static int make_table_texts(struct tables_making *making, struct pf_error *error
         if (pf_store_append(making->text[t], head, strlen(head), error))
             return -1;
     }
-    int result = pf_each_profile(making->fs, add_profile_rows, making, error);
+    int result = pf_each_profile(making->fs, making->listed, add_profile_rows, making, error);
     for (size_t t = 0; t < TABLES && !result; t++)
         result = pf_store_flush(making->text[t], error);
     return result;
 }
 
-int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *digest,
-                   struct pf_error *error)
+int pf_tables_make(struct pf_fs *fs, const struct pf_buf *listed, struct pf_store *texts[PF_CONTROL_TABLES],
+                   uint64_t *digest, struct pf_error *error)
 {
-    struct tables_making making = {fs, 0, texts};
+    struct tables_making making = {fs, listed, 0, texts};
     memset(texts, 0, TABLES * sizeof *texts);
     int result = make_table_texts(&making, error);
     *digest = making.digest;
@@ -103,10 +104,10 @@ int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], 
     return result;
 }
 
-int pf_tables_digest(struct pf_fs *fs, uint64_t *digest, struct pf_error *error)
+int pf_tables_digest(struct pf_fs *fs, const struct pf_buf *listed, uint64_t *digest, struct pf_error *error)
 {
-    struct tables_making checking = {.fs = fs};
-    int result = pf_each_profile(fs, add_profile_rows, &checking, error);
+    struct tables_making checking = {.fs = fs, .listed = listed};
+    int result = pf_each_profile(fs, listed, add_profile_rows, &checking, error);
     *digest = checking.digest;
     return result;
 }

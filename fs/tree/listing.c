@@ -54,19 +54,30 @@ static void push(struct todo *todo, const char *folder, const char *name)
     todo->seen++;
 }
 
-/* Pops the top path; the caller frees it. NULL: empty or out of memory. */
-static char *pop(struct todo *todo)
+/* The start of the last path in `size` bytes, at least one. */
+static size_t last_path(const char *paths, size_t size)
+{
+    size_t start = size - 1;
+    while (start && paths[start - 1])
+        start--;
+    return start;
+}
+
+/* Pushes paths in reverse order, so that the first one is on top. */
+static void push_listed(struct todo *todo, const struct pf_buf *paths)
+{
+    for (size_t size = paths->size; size; size = last_path(paths->data, size))
+        push(todo, "", paths->data + last_path(paths->data, size));
+}
+
+/* Pops the top path, valid until the next push. NULL: empty or out of memory. */
+static const char *pop(struct todo *todo)
 {
     struct pf_buf *paths = &todo->paths;
     if (!paths->size || paths->failed)
         return NULL;
-    size_t start = paths->size - 1;
-    while (start && paths->data[start - 1])
-        start--;
-    char *path = strdup(paths->data + start);
-    paths->failed |= !path;
-    paths->size = start;
-    return path;
+    paths->size = last_path(paths->data, paths->size);
+    return paths->data + paths->size;
 }
 
 static int descending(const void *a, const void *b)
@@ -74,32 +85,22 @@ static int descending(const void *a, const void *b)
     return -strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, each allocated. */
+/* The names in a folder. */
 struct listing_names {
-    char **items;
-    size_t count, room;
-    struct pf_error error;
+    struct pf_buf text; /* NUL-terminated each */
+    size_t count;
     bool folders; /* at least one entry is a folder or of unknown type */
-    bool failed;
+    bool beside;  /* an entry is called PF_BESIDE_NAME */
 };
 
 static int add_name(void *arg, const char *name, unsigned char type)
 {
     struct listing_names *names = arg;
     names->folders |= type == DT_DIR || type == DT_UNKNOWN;
-    names->failed =
-        pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, &names->error) ||
-        !(names->items[names->count] = strdup(name));
-    names->count += !names->failed;
-    return names->failed;
-}
-
-static bool is_among(const struct listing_names *names, const char *name)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (!strcmp(names->items[i], name))
-            return true;
-    return false;
+    names->beside |= !strcmp(name, PF_BESIDE_NAME);
+    pf_buf_add(&names->text, name, strlen(name) + 1);
+    names->count += !names->text.failed;
+    return names->text.failed;
 }
 
 /* A folder in an archive, kept open while entries below it are visited, and the length of its path. */
@@ -125,6 +126,7 @@ struct crawl_walk {
     struct pf_folder *last; /* NULL: none */
     char *last_path;
     struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
+    struct pf_buf *found;    /* receives the paths of profiles and of such files; NULL: not wanted */
     struct pf_error failure; /* the first such failure */
 };
 
@@ -206,6 +208,8 @@ static int note_unknown(struct crawl_walk *walk, const char *path, const struct 
         return 0;
     if (pf_is_out_of_resources(code) || code == ECANCELED)
         return pf_fail(error, code, "%s", strerror(code));
+    if (walk->found)
+        pf_buf_add(walk->found, path, strlen(path) + 1);
     if (walk->unknown)
         add_row(walk->unknown, path, info, strerror(code));
     else if (!walk->failure.code)
@@ -213,10 +217,25 @@ static int note_unknown(struct crawl_walk *walk, const char *path, const struct 
     return 0;
 }
 
-/*
- * Pushes the entries of a folder in reverse order, so the first one is on top. An unreadable folder has no entries. 0,
- * or -1 with *error filled.
- */
+/* Pushes the names in a folder in reverse order, so the first one is on top. */
+static void push_names(const struct crawl_walk *walk, struct todo *todo, const char *path,
+                       const struct listing_names *names)
+{
+    const char **sorted = calloc(names->count + 1, sizeof *sorted), *at = names->text.data;
+    todo->paths.failed |= names->text.failed || !sorted;
+    for (size_t i = 0; sorted && i < names->count; i++, at += strlen(at) + 1)
+        sorted[i] = at;
+    if (sorted)
+        qsort(sorted, names->count, sizeof *sorted, descending);
+    if (names->folders && !names->beside)
+        push(todo, path, PF_BESIDE_NAME); /* classified like any entry; most folders have no such profile */
+    for (size_t i = 0; sorted && i < names->count; i++)
+        if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, sorted[i]))
+            push(todo, path, sorted[i]);
+    free(sorted);
+}
+
+/* Pushes the entries of a folder. An unreadable folder has no entries. 0, or -1 with *error filled. */
 static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
 {
     struct listing_names names = {0};
@@ -232,17 +251,8 @@ static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *
     code = pf_folder_list(folder, add_name, &names);
     int result = note_unknown(walk, shown, &(struct pf_entry_info){0}, code, error);
     keep_folder(walk, folder, path);
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, descending);
-    if (names.folders && !is_among(&names, PF_BESIDE_NAME))
-        push(todo, path, PF_BESIDE_NAME); /* classified like any entry; most folders have no such profile */
-    for (size_t i = 0; i < names.count; i++) {
-        if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, names.items[i]))
-            push(todo, path, names.items[i]);
-        free(names.items[i]);
-    }
-    free(names.items);
-    todo->paths.failed |= names.failed;
+    push_names(walk, todo, path, &names);
+    pf_buf_free(&names.text);
     return result;
 }
 
@@ -263,28 +273,46 @@ static int classify_path(struct crawl_walk *walk, const char *path, struct pf_en
     return walk->last ? pf_classify(walk->fs, walk->last, name, info) : errno;
 }
 
-static int walk_source(struct crawl_walk *walk, struct pf_error *error)
+static int walk_into(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
+{
+    char *copy = strdup(strcmp(path, ".") != 0 ? path : "");
+    int result = copy ? push_entries(walk, todo, copy, error) : pf_fail_memory(error);
+    free(copy);
+    return result;
+}
+
+static int visit_path(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
+{
+    struct pf_entry_info info = {0};
+    int code = classify_path(walk, path, &info);
+    if (code) /* ENOENT: removed meanwhile */
+        return note_unknown(walk, path, &info, code, error);
+    if (info.type == PF_ENTRY_DIR)
+        return walk_into(walk, todo, path, error);
+    if (info.type != PF_ENTRY_PROFILE)
+        return 0;
+    if (walk->found)
+        pf_buf_add(walk->found, path, strlen(path) + 1);
+    return walk->each(walk->arg, path, &info, error);
+}
+
+/* Visits SOURCE; if `listed` is not NULL, only the paths in it, and what is below them. */
+static int walk_source(struct crawl_walk *walk, const struct pf_buf *listed, struct pf_error *error)
 {
     struct pf_fs *fs = walk->fs;
     struct todo todo = {0};
     int result = 0;
-    if (fs->root_name)
+    if (listed)
+        push_listed(&todo, listed);
+    else if (fs->root_name)
         push(&todo, "", fs->root_name);
     else if (pf_root_is_profile(fs))
         push(&todo, "", ".");
     else
         result = push_entries(walk, &todo, "", error);
-    for (char *path; !result && (path = pop(&todo)); free(path)) {
-        struct pf_entry_info info = {0};
-        int code;
-        if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error))
-            result = -1;
-        else if ((code = classify_path(walk, path, &info))) /* ENOENT: removed meanwhile */
-            result = note_unknown(walk, path, &info, code, error);
-        else if (info.type == PF_ENTRY_PROFILE)
-            result = walk->each(walk->arg, path, &info, error);
-        else if (info.type == PF_ENTRY_DIR)
-            result = push_entries(walk, &todo, path, error);
+    for (const char *path; !result && (path = pop(&todo));) {
+        bool stopped = todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error);
+        result = stopped ? -1 : visit_path(walk, &todo, path, error);
     }
     if (!result && (todo.paths.failed || (walk->problems && walk->problems->failed)))
         result = pf_fail_memory(error);
@@ -297,12 +325,12 @@ static int walk_source(struct crawl_walk *walk, struct pf_error *error)
     return result;
 }
 
-int pf_each_profile(struct pf_fs *fs,
+int pf_each_profile(struct pf_fs *fs, const struct pf_buf *listed,
                     int (*each)(void *arg, const char *path, const struct pf_entry_info *info,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error)
 {
-    return pf_each_profile_and_folder(fs, each, NULL, arg, error);
+    return walk_source(&(struct crawl_walk){.fs = fs, .each = each, .arg = arg}, listed, error);
 }
 
 int pf_each_profile_and_folder(struct pf_fs *fs,
@@ -310,7 +338,7 @@ int pf_each_profile_and_folder(struct pf_fs *fs,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error)
 {
-    return walk_source(&(struct crawl_walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, error);
+    return walk_source(&(struct crawl_walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, NULL, error);
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */
@@ -322,12 +350,16 @@ static int add_profile(void *arg, const char *path, const struct pf_entry_info *
     return out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives,
+int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives, struct pf_buf *paths,
                      struct pf_error *error)
 {
     pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
     pf_buf_str(archives, "severity,code,path,text\n");
-    struct crawl_walk walk = {
-        .fs = fs, .each = add_profile, .arg = profiles, .problems = archives, .unknown = profiles};
-    return walk_source(&walk, error);
+    struct crawl_walk walk = {.fs = fs,
+                              .each = add_profile,
+                              .arg = profiles,
+                              .problems = archives,
+                              .unknown = profiles,
+                              .found = paths};
+    return walk_source(&walk, NULL, error);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/tree/listing.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* The tree of a folder of profiles: names, attributes, contents, errors. */
@@ -338,6 +339,32 @@ static void test_control(struct pf_fs *fs)
     ok(find_path(fs, ".profilefs/absent", &attr) == ENOENT, "and has no other names");
 }
 
+static int note_path(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
+{
+    (void)info, (void)error;
+    pf_buf_printf(arg, "%s ", path);
+    return 0;
+}
+
+static void test_listed(struct pf_fs *fs, const char *folder)
+{
+    struct pf_error error;
+    struct pf_buf profiles = {0}, archives = {0}, paths = {0}, seen = {0};
+    int result = pf_list_profiles(fs, &profiles, &archives, &paths, &error);
+    write_text(folder, "later", "2 4 8");
+    unlink(path_in(folder, "log"));
+    ok(!result && !pf_each_profile(fs, &paths, note_path, &seen, &error),
+       "profiles that a list has found are visited");
+    pf_buf_char(&seen, 0);
+    is(seen.data, "bad sub/run ", "in the order of their paths; not those that are gone or new");
+    unlink(path_in(folder, "later"));
+    write_text(folder, "log", "3 9 50");
+    pf_buf_free(&profiles);
+    pf_buf_free(&archives);
+    pf_buf_free(&paths);
+    pf_buf_free(&seen);
+}
+
 /* ---- kinds of SOURCE ---------------------------------------------------------------------------- */
 
 static void test_only_profiles(const char *folder)
@@ -388,6 +415,7 @@ int main(void)
     test_errors(fs);
     test_broken(fs);
     test_control(fs);
+    test_listed(fs, folder);
     pf_fs_free(fs);
     test_reading_with_and_without_facts(folder);
     test_only_profiles(folder);
