@@ -61,7 +61,7 @@ struct afperf_object {
 
 struct afperf_run {
     struct afperf_object is;
-    uint64_t start, end; /* in ticks; start: not set in implicit runs */
+    uint64_t start, end; /* in ticks; implicit runs have no start */
     uint32_t units, wallclock, version, application, application_version; /* strings of model->strings */
     bool geometry;        /* its regions overlap, so geometry.c nests them */
     uint64_t nanoseconds; /* length of a tick; 1 if unknown */
@@ -88,7 +88,7 @@ struct afperf_ref {
 
 /* A definition of an id, which may be implicit. */
 struct afperf_meaning {
-    uint64_t id, offset; /* offset: of the definition */
+    uint64_t id, offset; /* `offset` is that of the definition */
     uint32_t ref;        /* the reference that it defines */
 };
 
@@ -162,14 +162,14 @@ enum afperf_event_kind {
 /* A start, a stop or a data record. model->events has them in file order. */
 struct afperf_event {
     uint64_t offset, line; /* of the record */
-    uint64_t time;         /* data: the last timestamp of the record */
-    uint64_t id;           /* id of the region or interval; data: of the region, section or run */
-    uint64_t other;        /* start of a region: its tags, see afperf_tags; data: id of the interval */
-    uint32_t owner;        /* regions and data: reference of a run; intervals: reference of a section */
+    uint64_t time;         /* time of the event; of data, the last timestamp of the record */
+    uint64_t id;           /* id of the region or interval; of data, id of the region, section or run */
+    uint64_t other;        /* tags of a region that starts, see afperf_tags; of data, id of the interval */
+    uint32_t owner;        /* reference of the run of a region or data, or of the section of an interval */
     uint32_t label;        /* start of a region: string of the tree, or PF_NO_STRING */
     uint8_t kind, type;    /* enum afperf_event_kind; data: enum afperf_type */
     bool id_given, other_given;
-    bool processed; /* data: the record has an aggregation type */
+    bool processed; /* only of data: the record has an aggregation type */
     bool apart;     /* data: no start or stop since the last RunInfo, so without id they have no region */
 };
 
@@ -210,8 +210,8 @@ struct afperf_moment {
 /* The result of nesting a region. */
 struct afperf_nested {
     uint64_t number;          /* number of the region */
-    uint32_t context, parent; /* parent: number of a region, or AFPERF_NONE */
-    uint64_t stop, exclusive, exclusive_net, overlaps; /* overlaps: as in struct afperf_open */
+    uint32_t context, parent; /* `parent` is the number of a region, or AFPERF_NONE */
+    uint64_t stop, exclusive, exclusive_net, overlaps; /* `overlaps` is as in struct afperf_open */
 };
 
 /* A row of the table "intervals". */
@@ -443,7 +443,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 
 /* A region of a run, while it is open. */
 struct afperf_open {
-    uint64_t start, stop;          /* stop: not set until it is known */
+    uint64_t start, stop;          /* `stop` is not set until it is known */
     uint64_t covered, covered_net; /* ticks that the children cover; net: without pauses of the run */
     uint64_t covered_to;           /* end of the part that the children cover */
     uint32_t number, name, context;

@@ -46,8 +46,8 @@ struct pf_cube_reading {
     PF_LIST(struct pf_cube_node) nodes;
     size_t room_paths, room_locations; /* of the cube's arrays */
     struct pf_ids region_ids, path_ids;
-    PF_LIST(char) parameters;   /* stack: parameters of the open call paths */
-    PF_LIST(size_t) open_paths; /* stack: where the parameters of each open call path begin */
+    PF_LIST(char) parameters;   /* the parameters of all open call paths, one after the other */
+    PF_LIST(size_t) open_paths; /* where the parameters of each open call path begin */
     bool doubled;               /* two call paths have the same id */
     bool is_cube;               /* <cube> has been seen */
 };

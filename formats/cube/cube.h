@@ -180,10 +180,10 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
  */
 struct pf_cube_columns {
     struct pf_store *store;
-    uint64_t *base; /* by metric: the offset of its copy in the store */
+    uint64_t *base; /* the offset of each metric's copy in the store */
 };
 
-/* Makes the copy. limit: bytes to keep in memory. */
+/* Makes the copy, and keeps up to `limit` bytes of it in memory. */
 void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
                           uint64_t limit);
 void pf_cube_columns_free(struct pf_cube_columns *columns);

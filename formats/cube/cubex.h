@@ -45,7 +45,7 @@ struct pf_cubex {
 struct pf_cubex_numbers {
     const struct pf_cubex *cubex;
     uint32_t path_first, paths, location_first, locations; /* first items, and numbers of items */
-    uint64_t *first; /* by metric: its first number; one more item holds the total */
+    uint64_t *first; /* the first number of each metric; one more item holds the total */
     /* Set by pf_cubex_find_number: */
     uint32_t metric;
     uint32_t path;

@@ -103,7 +103,7 @@ struct pf_cube_path {
 struct pf_cube_location {
     uint64_t id;
     uint32_t group;          /* row of the enclosing node in the table of the system, or PF_CUBE_NONE */
-    bool there;              /* false: a free slot while the locations are sorted */
+    bool there;              /* false in a free slot while the locations are sorted */
     struct pf_cell cells[3]; /* indexed by the enum below */
 };
 enum { PF_CUBE_LOCATION_NAME, PF_CUBE_LOCATION_RANK, PF_CUBE_LOCATION_TYPE };

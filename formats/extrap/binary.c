@@ -49,7 +49,7 @@ static void note_record(struct extrap_binary *binary, struct pf_note_kind proble
 
 /* ---- items -------------------------------------------------------------------------------------- */
 
-/* Records damage at the offset of an item, unless damage has been recorded. word: start of the message. */
+/* Records damage at the offset of an item, unless damage has been recorded. The message begins with `word`. */
 static void damage(struct extrap_binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
     if (!binary->broken)
@@ -399,7 +399,10 @@ static void skip_options(struct extrap_binary *binary)
     binary->broken = false;
 }
 
-/* Reads a generator. single: it generates single-parameter models. terms: the record lists the terms that it may use. */
+/*
+ * Reads a generator of models, which have a single parameter if `single` is set. If `terms` is set, the record lists the
+ * terms that the generator may use.
+ */
 static void read_generator(struct extrap_binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;

@@ -21,8 +21,8 @@ struct pf_json_study {
 };
 
 /*
- * Makes a reader's struct of `size` bytes, zeroed except for the base, owned by the run. It reads by `read`, whose argument
- * is the struct, or from study->input if `read` is NULL. flags: enum pf_json_flags.
+ * Makes a reader's struct of `size` bytes, which the run owns. The struct is zeroed except for the base. The reader reads by
+ * `read`, whose argument is the struct, or from study->input if `read` is NULL. `flags` are enum pf_json_flags.
  */
 void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read, unsigned flags);
 

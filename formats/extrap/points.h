@@ -41,9 +41,9 @@ struct pf_pointdirs {
         const char *problem;      /* why the folder is skipped; NULL: it is a point */
         struct pf_pointdir point; /* parsed from the name */
     } * entries; /* after pf_pointdirs_finish: points by values, then name; then skipped folders */
-    size_t count, room, points;          /* points: number of entries that are points */
+    size_t count, room, points;          /* the first `points` entries are points */
     unsigned parameters;                 /* number of parameters that are kept */
-    unsigned numbers[PF_PARAMETERS_MAX]; /* by kept parameter: its index in point.parameters */
+    unsigned numbers[PF_PARAMETERS_MAX]; /* index in point.parameters of each kept parameter */
 };
 
 /* Adds a folder. Copies its name. Returns 0, or -1 with *error filled. */

@@ -340,7 +340,7 @@ enum {
 
 /* A member that identifies the format: experiment.json or saved values. */
 struct sign {
-    bool found, experiment; /* experiment: the member is experiment.json */
+    bool found, experiment; /* `experiment` tells that the member is experiment.json */
     unsigned examined;      /* number of directory entries examined */
     uint64_t header;        /* offset of the member's local header */
 };

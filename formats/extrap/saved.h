@@ -14,8 +14,8 @@
 struct pf_zip_member {
     uint64_t start; /* offset of the member's bytes in the archive */
     uint64_t size;  /* declared unpacked size, in bytes; UINT64_MAX: not declared */
-    bool deflated;  /* false: stored */
-    bool readable;  /* false: encrypted, or an unsupported compression */
+    bool deflated;  /* the member is compressed by Deflate; otherwise, it is stored */
+    bool readable;  /* the member is neither encrypted nor compressed by an unsupported method */
 };
 
 /*
@@ -59,7 +59,7 @@ size_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, ui
  * arrays (values/N.vals).
  */
 struct pf_saved_values;
-/* Creates an empty set of chunks, owned by the run. left: the remaining budget of bytes to unpack (borrowed). */
+/* Creates an empty set of chunks, which the run owns. Borrows `left`, the remaining budget of bytes to unpack. */
 struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left);
 
 /* Records a member of the archive if it belongs to a chunk. Ignores other members. */

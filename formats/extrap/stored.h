@@ -89,7 +89,7 @@ void pf_study_made(struct pf_study_reading *reading, struct pf_study *study);
 /* Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile owns the study. */
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 
-/* Fills the cells of a row of statistics from the column repetitions on. cells: starts at the column context. */
+/* Fills the cells of a row of statistics from the column repetitions on. `cells` starts at the column context. */
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);
 
 /* Cursor operations of values, statistics, cells and totals (rows.c). */

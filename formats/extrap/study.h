@@ -133,7 +133,7 @@ static const struct pf_note_kind PF_INCOMPLETE_SERIES = {"warning", "incomplete-
 
 struct pf_study {
     char version[32]; /* of the format; shown in info.txt */
-    char scaling[32]; /* how Extra-P reduced the values of many locations to one; empty: unknown */
+    char scaling[32]; /* how Extra-P reduced the values of many locations to one, or "" if unknown */
 
     struct pf_strings *parameters, *metrics; /* string i is the name of parameter or metric i, with its NUL */
     struct pf_strings *units;                /* units with their NULs */
@@ -172,7 +172,7 @@ struct pf_study {
     struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
-    uint64_t next_step, steps; /* progress: where the next report is due, and the total */
+    uint64_t next_step, steps; /* of progress: where the next report is due, and the total */
     struct pf_place next;      /* place of the next value */
 };
 
@@ -192,7 +192,7 @@ void pf_study_step(struct pf_study *study, uint64_t at);
  */
 void pf_study_damage(struct pf_study *study);
 
-/* Adds a row to warnings.csv, as pf_run_note does. kind: an lvalue of type struct pf_note_kind. */
+/* Adds a row to warnings.csv, as pf_run_note does. `kind` is an lvalue of type struct pf_note_kind. */
 #define pf_study_note(study, kind, line, offset, ...)                                                        \
     pf_run_note((study)->run, &(kind), (line), (offset), __VA_ARGS__)
 
@@ -310,7 +310,7 @@ static inline struct pf_series_run pf_series_run_of(const struct pf_list *list, 
     return series < list->n_runs ? list->runs[series] : (struct pf_series_run){0};
 }
 
-/* Copies item `number` to *item. window: on the list's store. Returns 0, or -1 with *error filled. */
+/* Copies item `number` to *item, through a window on the list's store. Returns 0, or -1 with *error filled. */
 int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uint64_t number, void *item,
                  struct pf_error *error);
 

@@ -71,7 +71,7 @@ static enum word split_line(const char *text, const char *end, const char **rest
 
 /* Statistics of the lines in the head of a file. */
 struct text_look {
-    unsigned words[UNKNOWN + 1]; /* by keyword: number of well-formed lines */
+    unsigned words[UNKNOWN + 1]; /* number of well-formed lines of each keyword */
     unsigned good, bad;          /* number of well-formed lines, and of other lines that are not blank */
     unsigned names;              /* number of words after PARAMETER */
     bool keyword_first;          /* the first line is well-formed and not indented */

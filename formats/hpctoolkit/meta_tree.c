@@ -24,7 +24,7 @@ struct meta_tree_reading {
     struct hpc_meta *meta;
     struct hpc_model *model;
     struct hpc_array lists[HPC_LISTS];
-    PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
+    PF_LIST(struct meta_tree_level) levels; /* the stack of arrays on the path to the current context */
     struct pf_ids names;                    /* file offset of a string -> its number in the tree's strings */
     uint64_t walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
     bool duplicates; /* a duplicate context id has been reported */

@@ -25,7 +25,7 @@ enum { RECORDS_ROOM = 64 * 1024 };
 
 struct hpc_part {
     char *name;
-    bool traces; /* false: values */
+    bool traces; /* the file is a trace; otherwise, it has values */
     bool merged; /* holds the pieces of all threads */
 };
 
@@ -119,7 +119,7 @@ void hpc_parts_open(struct pf_run *run)
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
 struct parts_piece {
-    uint32_t rank, thread; /* thread: its number, or FIRST_STREAM plus the number of a GPU's stream */
+    uint32_t rank, thread; /* the thread is its number, or FIRST_STREAM plus the number of a GPU's stream */
     uint32_t part;
     bool traces, merged;
     bool taken;           /* this trace is assigned to a piece with values */
@@ -149,7 +149,7 @@ static void add_piece(struct pieces *pieces, const struct parts_piece *piece)
         *PF_PUSH(pieces->run, pieces->list) = *piece;
 }
 
-/* Warns of a damaged piece. cut: the file is truncated. */
+/* Warns of a damaged piece. `cut` tells that the file is truncated. */
 static void note_piece(const struct pieces *pieces, const struct parts_piece *piece, bool cut,
                        const char *text)
 {
@@ -316,7 +316,7 @@ static void pair_up(struct pieces *pieces)
         sorted[i]->name_size = 0;
     if (pieces->list.n)
         qsort(sorted, pieces->list.n, sizeof *sorted, by_piece_key);
-    /* values: index of the first piece of the current key that has no trace assigned */
+    /* `values` is the index of the first piece of the current key that has no trace assigned */
     for (size_t i = 0, values = 0; i < pieces->list.n; i++) {
         if (compare_keys(sorted[values], sorted[i]) != 0)
             values = i;

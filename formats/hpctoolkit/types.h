@@ -70,8 +70,8 @@ struct hpc_old_value {
  */
 struct hpc_model {
     struct pf_tree *tree; /* owned until the profile takes ownership */
-    uint64_t *offset;     /* by context: offset in its module, or HPC_NO_OFFSET */
-    uint8_t *relation;    /* by context: enum hpc_relation */
+    uint64_t *offset;     /* offset of each context in its module, or HPC_NO_OFFSET */
+    uint8_t *relation;    /* enum hpc_relation of each context */
     uint32_t room;        /* number of contexts the arrays have room for */
     struct pf_ids ids;    /* context id -> context index */
     struct hpc_items lists[HPC_LISTS];

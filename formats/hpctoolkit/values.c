@@ -43,7 +43,7 @@ static void free_thread_reader(void *own)
     free(reader);
 }
 
-/* Allocates a reader. room: size of the read windows in bytes. Returns NULL with *error filled on failure. */
+/* Allocates a reader, whose windows read at least `room` bytes at once. Returns NULL with *error filled on failure. */
 static struct thread_reader *new_thread_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                                                size_t room, struct pf_error *error)
 {

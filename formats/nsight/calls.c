@@ -42,7 +42,7 @@ struct open_call {
 
 /* Sums of the visits and API calls of a context in the current thread. Times are in ns. */
 struct visits {
-    int64_t calls, api_calls, inclusive; /* inclusive: sum of the durations of both */
+    int64_t calls, api_calls, inclusive; /* `inclusive` is the sum of the durations of both */
     int64_t below;                       /* sum of the children's inclusive times */
     bool visited;                        /* the context itself was visited, so `inclusive` is valid */
     bool listed;                         /* the context is in `touched` */

@@ -61,8 +61,8 @@ enum {
     ACTIVITY_STREAM,
     ACTIVITY_CORRELATION,
     ACTIVITY_PID,
-    ACTIVITY_WHAT, /* kernel: short name; memcpy: kind; memset: value; sync: type */
-    ACTIVITY_MORE, /* kernel: demangled name; memcpy and memset: bytes */
+    ACTIVITY_WHAT, /* short name of a kernel, kind of a memcpy, value of a memset, type of a sync */
+    ACTIVITY_MORE, /* demangled name of a kernel, bytes of a memcpy or memset */
     ACTIVITY_MANGLED
 };
 enum { NVTX_START, NVTX_END, NVTX_TYPE, NVTX_TEXT, NVTX_TID, NVTX_DOMAIN, NVTX_TEXT_ID };

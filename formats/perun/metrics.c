@@ -208,7 +208,7 @@ static uint32_t metric_of(struct perun *perun, const struct perun_item *item, ui
     return metric;
 }
 
-/* Adds the values of the current row to the sums. metrics: caches the metric of each cell while the rows of one item follow. */
+/* Adds the values of the current row to the sums. `metrics` caches the metric of each cell, for all rows of an item. */
 static void add_row_values(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics)
 {
     const uint32_t unknown = PERUN_NONE - 1;

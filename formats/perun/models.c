@@ -376,8 +376,8 @@ static uint8_t *count_uids(const struct perun_data *data)
 }
 
 /*
- * Names a model after its uid. Appends the kind if the uid has several models, and then method and number if the name is taken. alone:
- * the uid has only this model.
+ * Names a model after its uid, followed by its kind unless the uid has only this model (`alone`). Appends the method and the number if the
+ * name is taken.
  */
 static void name_model(struct perun_data *data, bool alone, struct pf_strings *taken, size_t i)
 {

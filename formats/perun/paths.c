@@ -70,7 +70,7 @@ static const struct {
 enum { RANKS = sizeof ranks / sizeof *ranks, FILES = 1, LINES = 5, OTHERS = 7 };
 
 struct part {
-    unsigned rank, number; /* number: the part's position in the object */
+    unsigned rank, number; /* `number` is the part's position in the object */
     const char *key;
     struct json_object *value;
 };

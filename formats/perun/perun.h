@@ -69,11 +69,11 @@ struct perun_field {
  * resource_type_map, which holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
  */
 struct perun_item {
-    uint64_t first, rows; /* number of its first row, number of rows; unused in an entry */
-    uint64_t values;      /* index in data->values of its first value (of a type: of its first column) */
-    uint64_t key, place;  /* of a type: hash of its name, and its offset in the file */
+    uint64_t first, rows; /* the number of its first row, and the number of rows; unused in an entry */
+    uint64_t values;      /* index in data->values of its first value; in a type, of its first column */
+    uint64_t key, place;  /* only in a type: the hash of its name, and its offset in the file */
     uint32_t n_values, region;
-    uint32_t kind, subtype, uid, context; /* kind: the member `type` */
+    uint32_t kind, subtype, uid, context; /* `kind` is the member `type` */
     uint32_t unit;                        /* the unit that is written after the amount */
     bool type;                            /* a type with columns */
 };
@@ -128,12 +128,12 @@ struct perun_data {
     size_t n_models, models_room;
     size_t models_text;            /* bytes of the cells `stats` and `other` */
     bool models_cut;               /* a text was cut, and a warning was added */
-    struct pf_store *model_values; /* doubles: struct perun_model.values */
+    struct pf_store *model_values; /* the doubles that the member `values` of struct perun_model refers to */
 };
 
 /*
- * Initialises *data, which is zeroed or was freed. limit: bytes that the stores may hold in memory. The caller calls perun_data_free,
- * also after a failure.
+ * Initialises *data, which is zeroed or was freed. The stores may hold `limit` bytes in memory. The caller calls perun_data_free, also
+ * after a failure.
  */
 void perun_data_begin(struct perun_data *data, struct pf_run *run, uint64_t limit);
 void perun_data_free(struct perun_data *data);
@@ -216,7 +216,7 @@ struct perun_reading {
     /* The object being read: a resource or an entry of resource_type_map. */
     struct perun_item item;
     struct perun_value *values;                  /* array of PERUN_VALUES_MAX */
-    struct perun_raw trace, uid, command, other; /* other: the value of the current field */
+    struct perun_raw trace, uid, command, other; /* `other` is the value of the current field */
     bool has_snapshot;                           /* the object names a snapshot */
     int64_t number;                              /* the number of that snapshot, if has_snapshot */
 
@@ -311,7 +311,7 @@ struct perun_walk {
 
 /* Returns a walk without a current row; NULL: out of memory. Borrows data. */
 struct perun_walk *perun_walk_new(const struct perun_data *data);
-/* walk: a struct perun_walk, or NULL. */
+/* Frees a struct perun_walk, which may be NULL. */
 void perun_walk_free(void *walk);
 /* Moves to the row of this number. Returns 1; 0 after the last row; -1 with *error filled. Cells are valid until the next move. */
 int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error);
@@ -356,7 +356,7 @@ struct perun {
     uint32_t header_type;     /* the profile's type, as a string of the tree; PERUN_NONE: absent */
 
     struct pf_strings *keys; /* string i holds the bytes of metric i's struct perun_metric */
-    uint32_t *units;         /* by metric: the first unit that is written after an amount, or PERUN_NONE */
+    uint32_t *units;         /* the first unit that is written after an amount of each metric, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
     struct perun_points *points; /* NULL: the file has no models */
@@ -367,7 +367,7 @@ struct perun {
     struct pf_model_extra extra;
 };
 
-/* Loads stage PF_MODELLED as the body of a run (metrics.c): makes sums, metrics and points from the rows. arg: struct perun. */
+/* Loads stage PF_MODELLED as the body of a run: makes sums, metrics and points from the rows (metrics.c). `arg` is a struct perun. */
 void perun_load_model(struct pf_run *run, void *arg);
 /* Frees everything that perun_load_model made. */
 void perun_drop_model(struct perun *perun);

@@ -25,7 +25,7 @@ static void wrong_kind(struct perun_reading *reading, const struct pf_json_token
     leave(reading, token);
 }
 
-/* Reads element i of a list, whose first token was read. region: the region that contains the list, or PERUN_NONE. */
+/* Reads element i of a list, whose first token was read. `region` is the region that contains the list, or PERUN_NONE. */
 typedef void read_element(struct perun_reading *reading, int64_t i, uint32_t region);
 
 /* Reads the objects of a list whose first token was read. Skips other elements with a warning. */

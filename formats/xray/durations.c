@@ -33,7 +33,7 @@ struct ranking {
     uint64_t limit; /* maximum bytes of durations to hold in memory */
     struct xray_decoder decoder;
     struct xray_stack stack;       /* assigns the same function numbers as the model pass */
-    struct durations_group thread, all;      /* all: unused if there is only one thread */
+    struct durations_group thread, all;      /* `all` is unused if there is only one thread */
     PF_LIST(struct duration) rows; /* rows of the group that is being ended */
     struct xray_durations done;    /* rows of ended groups, as struct duration */
 };
@@ -96,7 +96,7 @@ static void begin_ranking(const struct ranking *ranking, struct durations_group 
     group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
 }
 
-/* Adds a call to its function's row. Calls are added by ascending ticks. seen: number of calls added before this one. */
+/* Adds a call to its function's row, after `seen` other calls. Calls must be added by ascending ticks. */
 static void add_to_row(struct duration *row, uint64_t seen, uint64_t ticks)
 {
     /* floor(0.9 n) and floor(0.99 n) without overflow: the hundreds and the rest are scaled separately. */

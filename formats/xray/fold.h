@@ -31,8 +31,8 @@ struct xray_fold {
     uint64_t *starts; /* first record of each partition, and the number of records: partitions + 1 items */
     size_t partitions, starts_room;
 
-    union pf_measure *open; /* by context: the measures of its record in the open partition */
-    bool *is_touched;       /* by context: it has a record in the open partition */
+    union pf_measure *open; /* measures of each context's record in the open partition */
+    bool *is_touched;       /* whether each context has a record in the open partition */
     uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
     uint32_t room, touched_room, n_touched; /* room of open[]; of is_touched[] and touched[] */
 

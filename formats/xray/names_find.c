@@ -41,8 +41,8 @@ static int map_kind_of(struct pf_input *input, size_t *kind, struct pf_error *er
 }
 
 /*
- * Reads a map. option: the user specified it. Records problems of the file in *names. Returns 0, or -1 with *error filled
- * if memory runs out or an error is transient, since such an error is not a problem of the file.
+ * Reads a map, which the user specified if `option` is set. Records problems of the file in *names. Returns 0, or -1 with
+ * *error filled if memory runs out or an error is transient, since such an error is not a problem of the file.
  */
 static int read_map_file(struct xray_names *names, struct pf_source *source, const char *name, bool option,
                          struct pf_error *error)

@@ -83,12 +83,12 @@ struct xray_decoder {
     uint32_t payload; /* unread bytes of the last event's payload */
 
     const struct pf_note_kind *fault;    /* why decoding of the range ended early; NULL: it did not */
-    uint64_t fault_offset, fault_detail; /* fault_detail: a number for the message, or XRAY_NO_NUMBER */
+    uint64_t fault_offset, fault_detail; /* `fault_detail` is a number for the message, or XRAY_NO_NUMBER */
     uint64_t untimed;                    /* number of records skipped since the time was not known yet */
     uint64_t strays; /* number of arguments without a function record, and of misplaced preamble records */
 
     /* Basic logs only. */
-    uint32_t function, tid, pid;         /* of the last function record; pid: 0 before version 3 */
+    uint32_t function, tid, pid;         /* of the last function record; `pid` is 0 before version 3 */
     uint64_t unknown;                    /* number of records skipped since their type or kind is unknown */
     uint64_t first_stray, first_unknown; /* offsets of the first stray and the first unknown record */
 };
