@@ -197,7 +197,8 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
 }
 
 /* Checks if a snapshot is stale. A list is always treated as stale: a check would take as long as making it. */
-static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
+static int check_control_snapshot(struct control *control, struct pf_snapshot *snapshot,
+                                  struct pf_error *error)
 {
     uint64_t digest = 0;
     bool same = false;
@@ -220,7 +221,7 @@ static int make_control_text(struct pf_snapshots *set, struct pf_snapshot *snaps
 {
     struct control *control = set->owner;
     if (item == CHECK)
-        return look_again(control, snapshot, error);
+        return check_control_snapshot(control, snapshot, error);
     int result = snapshot->subject == LISTING ? make_listing(control, snapshot, error)
                                               : make_control_tables(control, snapshot, error);
     if (!result)
@@ -239,7 +240,7 @@ static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_contr
                                                     free_control_snapshot};
 
 /* Returns a reference to a subject's current snapshot, maybe without texts yet. NULL: out of memory. */
-static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
+static struct pf_snapshot *current_snapshot(struct control *control, enum subject subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_by_subject(&control->snapshots, subject);
     if (snapshot)
@@ -259,7 +260,7 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
     int result;
     bool replaced;
     do {
-        struct pf_snapshot *snapshot = present_snapshot(control, subject);
+        struct pf_snapshot *snapshot = current_snapshot(control, subject);
         if (!snapshot)
             return ENOMEM;
         result = pf_snapshot_need(set, snapshot, MAKE_TEXTS, op);

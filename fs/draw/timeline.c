@@ -23,7 +23,7 @@ enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
 enum { STEP = 1024 };
 
 /* The number of times that a driver may restart the table because earlier rows relied on a wrong assumption. */
-enum { ANEW_MAX = 3 };
+enum { RESTARTS_MAX = 3 };
 
 /* The columns that a time line is made from; -1: the table has none. */
 struct timeline_columns {
@@ -53,7 +53,7 @@ struct timeline {
     struct last last;
     struct timeline_columns columns;
     enum timeline_stage stage;
-    unsigned anew;
+    unsigned restarts;
     uint32_t deepest;
     bool open, any;
 };
@@ -336,7 +336,7 @@ static int next_timeline_step(struct pf_lines *lines, struct pf_buf *out, struct
     if (!line->open && open_cursor(line, error))
         return -1;
     int more = read_timeline_rows(line, error);
-    if (more < 0 && error->code == EAGAIN && line->anew++ < ANEW_MAX)
+    if (more < 0 && error->code == EAGAIN && line->restarts++ < RESTARTS_MAX)
         return begin_anew(line, error) ? -1 : 1;
     if (more)
         return more;

@@ -27,8 +27,8 @@ static char *escape_name(struct pf_cell name)
 }
 
 /* Inserts the change into a sorted list; the last item of a full list drops out. */
-static int insert(struct pf_large_change *list, size_t *n, const struct pf_change *change,
-                  struct pf_error *error)
+static int insert_change(struct pf_large_change *list, size_t *n, const struct pf_change *change,
+                         struct pf_error *error)
 {
     size_t at = *n;
     while (at && is_larger(change, &list[at - 1]))
@@ -51,8 +51,8 @@ int pf_changes_add(struct pf_changes *changes, const struct pf_change *change, s
 {
     double x = pf_optional_double(&change->change);
     if (x > 0)
-        return insert(changes->grew, &changes->n_grew, change, error);
-    return x < 0 ? insert(changes->shrank, &changes->n_shrank, change, error) : 0;
+        return insert_change(changes->grew, &changes->n_grew, change, error);
+    return x < 0 ? insert_change(changes->shrank, &changes->n_shrank, change, error) : 0;
 }
 
 void pf_changes_add_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,

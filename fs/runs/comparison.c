@@ -14,9 +14,9 @@
 /* ---- visits of all runs, in parallel --------------------------------------------------------------- */
 
 /*
- * Each run is visited by a task on a thread of the pool. The task first does all independent work; then, in the
- * order of the runs, it adds its results between begin_turn and end_turn. At most as many runs are open as there
- * are threads.
+ * Each run is visited by a piece of a split loop (pf_pool_split). The piece first does all independent work; then, in the
+ * order of the runs, it adds its results between begin_turn and end_turn. At most as many runs are open as there are
+ * threads.
  */
 struct run_visits {
     struct pf_fs *fs;

@@ -141,7 +141,7 @@ static int add_listed_entry(void *arg, const char *name, unsigned char type)
 }
 
 /* Returns ENOENT if a profile beside the folder is made from the folder's files, otherwise 0 or a transient errno value. */
-static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
+static int check_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_entry_info info;
     int code = pf_classify(fs, folder, PF_BESIDE_NAME, &info);
@@ -155,7 +155,7 @@ int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const cha
 {
     *list = (struct pf_run_list){0};
     struct run_listing listing = {fs, folder, path, list, 0};
-    int result = look_beside(fs, folder);
+    int result = check_beside(fs, folder);
     if (!result)
         result = pf_folder_list(folder, add_listed_entry, &listing);
     if (!result && !list->too_many)
