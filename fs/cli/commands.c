@@ -10,6 +10,7 @@
 
 #include "formats/driver_extra.h"
 #include "formats/recognise.h"
+#include "fs/cache/cache.h"
 #include "fs/clock.h"
 #include "fs/exit.h"
 #include "fs/fuse/sandbox.h"
@@ -410,6 +411,47 @@ static int command_check(const struct pf_fs_options *options, int argc, char **a
     return lost ? PF_EXIT_SYSTEM : checking.status;
 }
 
+/* ---- cache -------------------------------------------------------------------------------------- */
+
+static void print_bytes(const char *key, uint64_t bytes)
+{
+    printf("%s: %.1f MB\n", key, (double)bytes / 1e6);
+}
+
+static void show_cache(const struct pf_fs_options *options, struct pf_cache *cache)
+{
+    uint64_t sources, bytes;
+    pf_cache_usage(cache, &sources, &bytes);
+    printf("Folder: %s\n", options->cache_folder);
+    print_bytes("Limit", options->cache_limit);
+    printf("Entries: %llu\n", (unsigned long long)sources);
+    print_bytes("Size", bytes);
+}
+
+static int command_cache(const struct pf_fs_options *options, int argc, char **argv)
+{
+    bool clear = argc == 1 && !strcmp(argv[0], "clear");
+    if (argc && !clear) {
+        fprintf(stderr, "profilefs: usage: profilefs cache [clear]\n");
+        return PF_EXIT_USAGE;
+    }
+    if (!options->cache_folder) {
+        fprintf(stderr, "profilefs: no cache: neither XDG_CACHE_HOME nor HOME is set\n");
+        return PF_EXIT_SYSTEM;
+    }
+    struct pf_cache *cache = pf_cache_new(options->cache_folder);
+    if (!cache)
+        return PF_EXIT_SYSTEM;
+    if (clear)
+        pf_cache_clear(cache);
+    else
+        show_cache(options, cache);
+    pf_cache_free(cache);
+    return fflush(stdout) ? PF_EXIT_SYSTEM : PF_EXIT_OK;
+}
+
+/* ---- the table of commands ---------------------------------------------------------------------- */
+
 const struct pf_command pf_commands[] = {
     {"ls", "PATH...", "list a folder", pf_command_ls, NULL, NULL},
     {"cat", "PATH...", "print files", pf_command_cat, NULL, NULL},
@@ -418,7 +460,7 @@ const struct pf_command pf_commands[] = {
     {"index", "[--report] SOURCE", "precompute sizes and aggregates into the cache", command_index,
      "  --report              print a CSV row for each profile: path, format and counts\n", NULL},
     {"check", "FILE...", "validate profiles, report problems", command_check, NULL, NULL},
-    {"cache", "[clear]", "show the size of the cache, or clear it", pf_command_cache, NULL, NULL},
+    {"cache", "[clear]", "show the size of the cache, or clear it", command_cache, NULL, NULL},
     {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
      "what grew and shrank between the first and the last", pf_command_compare,
      "  --metric M            compare this metric (default: the primary one of A)\n"

@@ -18,13 +18,12 @@ struct pf_command {
 /* All commands, terminated by name NULL. */
 extern const struct pf_command pf_commands[];
 
-/* `ls`, `cat`, `summary`, `stat`, `tree` (browse.c); `cache`; `compare`. */
+/* `ls`, `cat`, `summary`, `stat`, `tree` (browse.c); `compare`. */
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_summary(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv);
-int pf_command_cache(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_compare(const struct pf_fs_options *options, int argc, char **argv);
 
 /* Returns the length of the longest prefix of a path that exists on disk, and sets *st to the prefix's attributes; 0 if no
