@@ -176,7 +176,7 @@ struct named {
     uint32_t group;
 };
 
-static bool is_named(const void *of, uint32_t item, const void *key)
+static bool item_has_name(const void *of, uint32_t item, const void *key)
 {
     const struct named *named = key;
     char other[PF_NAME_MAX + 1];
@@ -189,7 +189,7 @@ static int add_item(struct pf_dirnames *names, uint32_t item, struct pf_error *e
     char name[PF_NAME_MAX + 1];
     struct named named = {name, name_of(names, item, false, name), group_of(names, item)};
     uint64_t hash = pf_siphash(named.group, name, named.size);
-    int64_t first = pf_hash_find(&names->table, hash, is_named, names, &named);
+    int64_t first = pf_hash_find(&names->table, hash, item_has_name, names, &named);
     if (first != PF_NOT_THERE) {
         suffix(names, item);
         suffix(names, (uint32_t)first);
@@ -281,7 +281,8 @@ uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const 
         item = item_of_id(names, id);
     } else {
         struct named named = {name, size, group};
-        int64_t first = pf_hash_find(&names->table, pf_siphash(group, name, size), is_named, names, &named);
+        int64_t first =
+            pf_hash_find(&names->table, pf_siphash(group, name, size), item_has_name, names, &named);
         item = first == PF_NOT_THERE ? PF_NO_ITEM : (uint32_t)first;
     }
     bool found = item != PF_NO_ITEM && group_of(names, item) == group &&

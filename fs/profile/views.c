@@ -264,7 +264,7 @@ static const struct named_folder *folder_of_items(unsigned item)
 }
 
 /* The number of items of a kind in the profile; 1 if the kind has no items. */
-static uint64_t count_of(const struct pf_model *model, unsigned kind)
+static uint64_t count_items(const struct pf_model *model, unsigned kind)
 {
     switch (kind) {
     case PF_PARTITION_DIR:
@@ -386,7 +386,7 @@ bool pf_node_exists(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     unsigned item = pf_table_of(node.kind) >= 0 ? table_folder(node.kind) : view ? view->folder : node.kind;
-    return node.item < count_of(model, item);
+    return node.item < count_items(model, item);
 }
 
 bool pf_needs_context_names(unsigned kind)
@@ -477,7 +477,7 @@ static uint64_t item_count(const struct pf_model *model, struct pf_node folder, 
     if (folder.kind == PF_CONTEXTS)
         return model->contexts->roots;
     if (folder.kind != PF_CONTEXT_DIR)
-        return count_of(model, item);
+        return count_items(model, item);
     const uint32_t *first = &model->contexts->first[folder.item];
     return first[1] - first[0];
 }
