@@ -43,8 +43,8 @@ static bool is_zero_block(const unsigned char *block)
 }
 
 /*
- * Parses the size field: octal digits, or GNU tar's encoding of large sizes (big-endian, top bit set). Returns false if
- * it is invalid.
+ * Parses the size field. It has octal digits or, for large sizes, GNU tar's big-endian number with the top bit set.
+ * Returns false if it is invalid.
  */
 static bool read_size_field(const unsigned char *block, uint64_t *size)
 {

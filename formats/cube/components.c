@@ -34,7 +34,10 @@ static const struct components_group average = {
 static const struct components_group range = {false, 16, 2, {{"min", REAL, 0}, {"max", REAL, 8}}};
 static const struct components_group bin = {true, 8, 1, {{"bin", REAL, 0}}};
 static const struct components_group item = {true, 8, 1, {{"", REAL, 0}}};
-/* SCALE_FUNC: u32 number of terms, u32 number of measurements, terms (a * x^(b/c) * log(x)^d), measurements. */
+/*
+ * A SCALE_FUNC is u32 number of terms, u32 number of measurements, the terms, and the measurements. A term is a *
+ * x^(b/c) * log(x)^d.
+ */
 static const struct components_group term = {
     true, 20, 4, {{"a", REAL, 0}, {"b", SIGNED, 8}, {"c", UNSIGNED, 12}, {"d", SIGNED, 16}}};
 static const struct components_group measurement = {

@@ -64,7 +64,7 @@ ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *me
 
 /* ---- type.c ------------------------------------------------------------------------------------- */
 
-/* Returns the type of a metric's elements by its name in anchor.xml. Unknown: PF_CUBE_NO_KIND with size 0. */
+/* Returns the type of a metric's elements by its name in anchor.xml. An unknown type is PF_CUBE_NO_KIND with size 0. */
 struct pf_cube_type pf_cube_type_of(const char *dtype);
 
 /* Returns the identity element of a kind's aggregation. */

@@ -8,7 +8,7 @@
 
 /* The driver for .cubex files. */
 
-/* Indexes of the profile's exclusive and inclusive metrics that a metric of the file maps to; PF_NO_PARTNER: none. */
+/* Indexes of the exclusive and inclusive metrics of the profile that a metric of the file maps to, or PF_NO_PARTNER. */
 enum { PF_CUBEX_EXCLUSIVE, PF_CUBEX_INCLUSIVE, PF_CUBEX_SIDES };
 struct pf_cubex_sides {
     int side[PF_CUBEX_SIDES];

@@ -20,7 +20,10 @@ enum { ORDER_AT = 11, FORMAT_AT = 17, COUNT_AT = 18, POSITIONS_AT = 22, SPARSE =
 /* Offsets in compressed data: the number of streams, and a table of three 64-bit numbers per stream. */
 enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 
-/* An index may list this many rows more than there are call paths: some files have rows of call paths that anchor.xml lacks. */
+/*
+ * An index may list this many rows more than there are call paths, because some files have rows of call paths that
+ * anchor.xml lacks.
+ */
 enum { BEYOND_MAX = 1000 };
 
 struct data_search {
@@ -163,7 +166,7 @@ static bool find_plain(struct data_search *search)
 }
 
 /*
- * Assigns streams to rows. An entry of the table: u64 offset in the uncompressed data, u64 offset and u64 size of the
+ * Assigns streams to rows. An entry of the table is u64 offset in the uncompressed data, u64 offset and u64 size of the
  * stream. A stream that exceeds the data gets the size UINT64_MAX, which inflate_row rejects.
  */
 static void place_streams(struct data_search *search, const unsigned char *raw, uint64_t count)

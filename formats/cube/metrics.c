@@ -107,7 +107,7 @@ static const struct pf_column columns[] = {
     {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
 };
 
-/* Returns the index of the parent metric: the one of the same scope if the parent has both scopes, otherwise the only one. */
+/* Returns the index of the parent metric. If the parent has both scopes, this is the one of the same scope. */
 static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];

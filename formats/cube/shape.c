@@ -17,8 +17,8 @@ static void find_ends(struct pf_cube *cube)
 }
 
 /*
- * Computes the positions of call paths in inclusive metrics: for each root in document order, the root, its children, the
- * children of its first child, and so on.
+ * Computes the positions of call paths in inclusive metrics. From each root, in document order, the positions go to the
+ * root, to its children, to the children of its first child, and so on.
  */
 static void number_wide(struct pf_cube *cube)
 {

@@ -135,7 +135,7 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
     return (union pf_cube_number){.a = a, .b = 0};
 }
 
-/* Sums of 128 bits cannot overflow: values are below 2^64, and the number of call paths is below 2^32. */
+/* Sums of 128 bits cannot overflow, because values are below 2^64, and the number of call paths is below 2^32. */
 static inline void combine_numbers(enum pf_cube_kind kind, union pf_cube_number *sum,
                                    const union pf_cube_number *x, size_t n, int sign)
 {

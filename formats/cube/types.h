@@ -12,8 +12,8 @@
 
 /*
  * A member of a .cubex, which is a tar archive without folders. The reader ignores checksums, since one writer computes
- * all of them wrongly. A single block of zeros does not end the archive: Cube writes one after each member whose size is
- * a multiple of 512.
+ * all of them wrongly. A single block of zeros does not end the archive, because Cube writes one after each member
+ * whose size is a multiple of 512.
  */
 struct pf_cube_member {
     const char *name; /* NUL-terminated */
@@ -122,7 +122,10 @@ enum {
     PF_CUBE_REGION_DESCRIPTION,
     PF_CUBE_REGION_COLUMNS
 };
-/* Columns of the table of the system: machines, nodes, processes. The file numbers them per class, so a node's id is its row. */
+/*
+ * Columns of the table of the system, which has machines, nodes and processes. The file numbers them per class, so a
+ * node's id is its row.
+ */
 enum {
     PF_CUBE_NODE_ID,
     PF_CUBE_NODE_PARENT,

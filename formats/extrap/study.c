@@ -157,7 +157,7 @@ uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *
     }
 }
 
-/* One loop is enough, because parents precede their children. */
+/* Adds the tree's contexts in a single loop, which is enough because parents precede their children. */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
 {
     uint32_t *contexts = PF_OWN(study->run, malloc(((size_t)tree->count + 1) * sizeof *contexts), free);

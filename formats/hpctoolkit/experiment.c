@@ -347,7 +347,7 @@ static void experiment_context(struct experiment_reading *reading)
     *PF_PUSH(reading->run, reading->levels) = level;
 }
 
-/* `<M n="metric" v="value"/>`: a value of the summary, in the context of the enclosing element. */
+/* Reads `<M n="metric" v="value"/>`, which is a value of the summary in the context of the enclosing element. */
 static void experiment_value(struct experiment_reading *reading)
 {
     struct hpc_old_value value;
@@ -434,7 +434,10 @@ static void free_experiment_reading(struct experiment_reading *reading)
     free(reading);
 }
 
-/* Reads the first `end` bytes of experiment.xml: the head if model is NULL, otherwise the contexts, into `model`. Returns the state. */
+/*
+ * Reads the first `end` bytes of experiment.xml. Reads the head if model is NULL, and otherwise the contexts, into
+ * `model`. Returns the state.
+ */
 static struct experiment_reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
     static const struct pf_xml_events events = {experiment_start, experiment_end, NULL};

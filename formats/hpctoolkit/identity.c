@@ -19,7 +19,7 @@ static const struct pf_column field_columns[FIELDS] = {
     [CONTEXTS] = {"contexts", PF_PLAIN, 0},
 };
 
-/* By kind of identifier: its default name, and the column that holds its logical number (FIELDS: none). */
+/* The default name of each kind of identifier, and the column that holds its logical number; FIELDS: there is none. */
 static const struct {
     const char *name;
     int field;

@@ -38,9 +38,9 @@ static bool search_use_bytes(struct hpc_search *search, uint64_t values)
 }
 
 /*
- * Collects the ids of a block's contexts that have no description. Cuts off the block from the first damaged pair on, or
- * all of it if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it are
- * in struct hpc_state: if the pass is cancelled, the next pass does not find the damage again.
+ * Collects the ids of a block's contexts that have no description. Cuts off the block from the first damaged pair on,
+ * or all of it if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it
+ * are in struct hpc_state, because the next pass does not find the damage again if this one is cancelled.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)
 {

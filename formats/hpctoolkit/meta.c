@@ -47,8 +47,8 @@ static const char *name_at(struct hpc_meta *meta, uint64_t pointer)
 }
 
 /*
- * Reads the header: magic, two bytes of version, {u64 size, u64 offset} per section. Truncates a section that exceeds the
- * file.
+ * Reads the header, which has the magic bytes, two bytes of version, and {u64 size, u64 offset} per section. Truncates
+ * a section that exceeds the file.
  */
 static void read_sections(struct hpc_meta *meta, bool quiet)
 {
@@ -92,8 +92,9 @@ struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet)
 /* ---- metrics ---------------------------------------------------------------------------------------- */
 
 /*
- * A metric has several scopes: the cost measured at a point of the code is also propagated to the enclosing contexts.
- * Each pair of a metric and a scope has one id in the threads' profiles, and one id per statistic in the summary.
+ * A metric has several scopes, because the cost measured at a point of the code is also propagated to the enclosing
+ * contexts. Each pair of a metric and a scope has one id in the threads' profiles, and one id per statistic in the
+ * summary.
  */
 
 /* One metric in one scope, or one statistic of it. */
@@ -204,7 +205,10 @@ static void read_metric_record(struct metrics *all, const unsigned char *bytes, 
     read_statistics(all, statistics, n_statistics, instance);
 }
 
-/* Reads the section of metrics: u64 metrics, u32 number of metrics, u8 stride of metrics, of scopes and of statistics. */
+/*
+ * Reads the section of metrics. It is u64 offset of the metrics, u32 number of metrics, and the strides of metrics, of
+ * scopes and of statistics, each u8.
+ */
 static void read_instances(struct metrics *all)
 {
     struct hpc_meta *meta = all->meta;
@@ -231,7 +235,10 @@ static void read_instances(struct metrics *all)
         read_metric_record(all, hpc_meta_record(meta, metrics + (uint64_t)i * stride, least), i);
 }
 
-/* Returns the position of a scope in the order of scopes. Exclusive is first: the first metric of a profile is its primary one. */
+/*
+ * Returns the position of a scope in the order of scopes. Exclusive is first, because the first metric of a profile is
+ * its primary one.
+ */
 static int rank_of_scope(const char *scope)
 {
     static const char *const order[] = {"function", "execution", "point"};
@@ -284,8 +291,9 @@ static void arrange_instances(struct metrics *all, struct instances *instances)
 }
 
 /*
- * Makes metrics partners that are scopes of one metric of the file; these have the indexes from `first` on. The partner
- * of `function` and of `point` is `execution`. The partner of `execution` is `function` or, if there is none, `point`.
+ * Makes the metrics from index `first` on, which are scopes of one metric of the file, partners of each other. The
+ * partner of `function` and of `point` is `execution`. The partner of `execution` is `function` or, if there is none,
+ * `point`.
  */
 static void pair_scopes(struct hpc_metrics *metrics, size_t first)
 {
@@ -359,7 +367,10 @@ static void read_general_section(struct hpc_meta *meta)
     pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-/* Reads the names of kinds of identifiers: u64 offset of an array of u64 pointers, u8 number of pointers. */
+/*
+ * Reads the names of the kinds of identifiers. Their section is u64 offset of an array of u64 pointers, u8 number of
+ * pointers.
+ */
 static void read_identifiers(struct hpc_meta *meta)
 {
     struct hpc_state *state = meta->state;

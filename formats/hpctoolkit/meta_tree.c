@@ -7,13 +7,15 @@
 /* Flags of a context's record: which optional parts follow its fixed part, in this order. */
 enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };
 
-/* Sizes of records in bytes: of an entry (at least; the file declares the stride), and of a context's fixed part. */
+/*
+ * Minimum size of an entry's record in bytes (the file declares the stride), and sizes of the fixed part of a context.
+ */
 enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
 
 /* Records between two checks of the pass. */
 enum { RECORDS_A_STEP = 8192 };
 
-/* An array of children that is being walked: the rest of it, as a range of file offsets, and the parent. */
+/* An array of children that is being walked. The rest of it is the range [at, end) of the file. */
 struct meta_tree_level {
     uint64_t at, end;
     uint32_t parent;
@@ -31,8 +33,8 @@ struct meta_tree_reading {
 };
 
 /*
- * Interns a string of the file in the tree's strings. Each offset is read once. Strings of an undamaged file do not overlap,
- * so their total size is at most the file's: further strings become empty.
+ * Interns a string of the file in the tree's strings. Each offset is read once. Strings of an undamaged file do not
+ * overlap, so their total size is at most the file's. Beyond that, strings become empty.
  */
 static uint32_t intern_at(struct meta_tree_reading *reading, uint64_t pointer)
 {
@@ -207,8 +209,8 @@ static uint32_t name_by_type(const struct meta_tree_reading *reading, const char
 }
 
 /*
- * Reads the next context of a level. Its fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8
- * relation, u8 lexical type, u8 number of words that follow the fixed part, u16 propagation (not in drafts).
+ * Reads the next context of a level. Its fixed part is u64 size and u64 offset of the children, u32 id, u8 flags, u8
+ * relation, u8 lexical type, u8 number of words that follow the fixed part, and, except in drafts, u16 propagation.
  */
 static void read_context_record(struct meta_tree_reading *reading, struct meta_tree_level *level)
 {
@@ -268,7 +270,10 @@ static void walk_contexts(struct meta_tree_reading *reading, uint64_t at, uint64
     }
 }
 
-/* Reads an entry and its descendants: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
+/*
+ * Reads an entry and its descendants. Its record is u64 size and u64 offset of the children, u32 id, u16 type, padding,
+ * u64 name.
+ */
 static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, uint32_t root)
 {
     static const char *const names[] = {"unknown entry", "main thread", "application thread"};

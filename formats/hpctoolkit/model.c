@@ -35,7 +35,10 @@ void hpc_model_free(struct hpc_model *model)
     *model = (struct hpc_model){0};
 }
 
-/* Grows the tree's optional columns and the model's own columns to the tree's capacity: pf_tree_add grows only the others. */
+/*
+ * Grows the tree's optional columns and the model's own columns to the tree's capacity, because pf_tree_add grows only
+ * the other columns.
+ */
 static void grow_context_columns(struct pf_run *run, struct hpc_model *model)
 {
     struct pf_tree *tree = model->tree;

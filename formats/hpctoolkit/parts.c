@@ -301,7 +301,7 @@ static int by_piece_key(const void *left, const void *right)
 }
 
 /*
- * Assigns traces to pieces with values: among pieces of equal key, the n-th trace belongs to the n-th piece with
+ * Assigns traces to pieces with values. Among pieces of equal key, the n-th trace belongs to the n-th piece with
  * values. If any piece is from a merged file, names are ignored.
  */
 static void pair_up(struct pieces *pieces)

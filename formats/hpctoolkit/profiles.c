@@ -144,7 +144,7 @@ static struct profile_record read_profile_record(struct profiles_reading *readin
     return record;
 }
 
-/* Checks that a file ends with its footer, which the writer adds last. input may be NULL (no such file). */
+/* Checks that a file ends with its footer, which the writer adds last. `input` is NULL if there is no such file. */
 static void check_footer(struct pf_run *run, struct pf_input *input, const char *file, const char *end,
                          const char *other_end)
 {
@@ -160,7 +160,7 @@ static void check_footer(struct pf_run *run, struct pf_input *input, const char 
 
 /*
  * Checks the files' footers. Writers of experiment.xml's layout stored the footer as an integer, so its bytes may be
- * reversed, and wrote no footer to trace.db.
+ * reversed. They wrote no footer to trace.db.
  */
 static void check_footers(struct pf_run *run)
 {
@@ -176,7 +176,7 @@ static void check_footers(struct pf_run *run)
 
 /* ---- metrics that have values -------------------------------------------------------------------------- */
 
-/* Files up to WHOLE_SCAN_MAX bytes are scanned completely on opening; of larger files, about SCAN_BUDGET bytes are. */
+/* On opening, files up to WHOLE_SCAN_MAX bytes are scanned completely, and about SCAN_BUDGET bytes of larger files. */
 #define WHOLE_SCAN_MAX ((uint64_t)1 << 20)
 #define SCAN_BUDGET    ((uint64_t)512 << 10)
 

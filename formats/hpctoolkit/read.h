@@ -41,7 +41,7 @@ static inline bool hpc_is_unreadable(int code)
 
 /* ---- profiles.c: profile.db --------------------------------------------------------------------- */
 
-/* Size of a sample in bytes: u64 time, u32 context. A sample of a data-centric trace of 2.x has four bytes more. */
+/* A sample is u64 time and u32 context. In a data-centric trace of 2.x, it has four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
 /* Opens profile.db and trace.db if they exist, and determines which metrics have values. */
@@ -53,12 +53,16 @@ void hpc_profiles_load(struct pf_run *run);
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
 /*
- * A block holds one thread's values in profile.db: an array of values, each with its metric's id, and an array of pairs
- * (context id, index of the context's first value) by ascending context id.
+ * A block holds one thread's values in profile.db. It has an array of values, each with its metric's id, and an array
+ * of pairs. Each pair is the id of a context and the index of the context's first value. Pairs are sorted by context
+ * id.
  */
 enum { HPC_PAIR = 12, HPC_VALUE = 10 }; /* sizes of a pair and a value in bytes */
 
-/* True if a block is within its file. In experiment.xml's layout, also sets block->indices: the pairs follow the values. */
+/*
+ * True if a block is within its file. In experiment.xml's layout, also sets block->indices, since the pairs follow the
+ * values.
+ */
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block);
 
 /* A reader of blocks, for one thread at a time. */
@@ -108,8 +112,8 @@ int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double 
 
 /*
  * Fills the group with the values of pair i by ascending metric id, except values of metrics that are not in `known`.
- * Sets *context to the index of the pair's context; PF_NO_ID: the pair is invalid, or the context is unknown. Returns
- * 0, or -1 with *error filled.
+ * Sets *context to the index of the pair's context, or to PF_NO_ID if the pair is invalid or its context unknown.
+ * Returns 0, or -1 with *error filled.
  */
 int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i,
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,

@@ -26,8 +26,8 @@ extern const struct pf_numbered hpc_values;
 enum { HPC_VALUE_BITS = 16 };
 
 /*
- * Returns the number of the row after `number`: the next row of its entry, which has `rows` rows, or the first row of
- * the next entry.
+ * Returns the number of the row after `number`. It is the next row of the same entry, which has `rows` rows, or the
+ * first row of the next entry.
  */
 static inline uint64_t hpc_row_after(uint64_t number, uint64_t rows)
 {

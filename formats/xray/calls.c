@@ -180,7 +180,7 @@ static void note_problems(struct reader *reader, const struct xray_range *range)
         xray_note(run, decoder->fault == &xray_record_cut && at_end ? &xray_file_cut : decoder->fault, at);
     else if (decoder->fault != NULL)
         xray_note_number(run, decoder->fault, at, decoder->fault_detail);
-    /* In version 1, EndOfBuffer is missing if the file ends inside the buffer, and if the buffer is damaged. */
+    /* In version 1, a missing EndOfBuffer shows that the file ends inside the buffer, or that the buffer is damaged. */
     else if (header->version == 1 && !decoder->closed && range->end - offset < header->buffer_size)
         xray_note_number(run, &xray_buffer_cut, offset, header->buffer_size - (range->end - offset));
     else if (header->version == 1 && !decoder->closed)

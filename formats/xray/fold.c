@@ -180,7 +180,7 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 struct fold_look {
     struct pf_store_window window;
     uint64_t low, high; /* the first and the last wanted metric */
-    bool all;           /* the metrics between them are wanted too */
+    bool all;           /* the metrics between these two are wanted, too */
     uint32_t partition; /* of the last record that was read */
     uint64_t next;      /* the number after the current one */
 };
