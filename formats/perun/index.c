@@ -104,7 +104,10 @@ static bool read_index_entry(struct bytes *left, const struct layout *layout, st
     return true;
 }
 
-/* Counts the entries in this layout, up to `most`. Sets *whole to whether there are `most` that end at the end of the file. */
+/*
+ * Counts the entries in this layout, up to `most`. Sets *whole to whether there are `most` entries and the last one ends
+ * with the file.
+ */
 static uint32_t count_entries(struct bytes left, const struct layout *layout, uint32_t most, bool *whole)
 {
     struct index_entry entry;

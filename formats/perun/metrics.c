@@ -122,7 +122,10 @@ static void set_scope(struct pf_metric *metric, const char *scope, enum pf_over_
     metric->partner = partner == PERUN_NONE ? PF_NO_PARTNER : (int)partner;
 }
 
-/* Returns true for the times of the collector `time`: three clocks of one interval (real, user, sys), which must not be added up. */
+/*
+ * Returns true for the times of the collector `time`. These are three clocks of one interval (real, user, sys), which
+ * must not be added up.
+ */
 static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
 {
     struct pf_cell name = perun_property(&perun->data, "collector_info.name");

@@ -123,7 +123,9 @@ static void add_path_text(struct perun_paths *paths, const char *text, size_t si
     paths->name_size += size;
 }
 
-/* Appends a scalar. Numbers are as in the file; null, true and false as in Python. Skips objects and lists. */
+/*
+ * Appends a scalar. Numbers are written as in the file, and null, true and false as in Python. Skips objects and lists.
+ */
 static void add_scalar(struct perun_paths *paths, struct json_object *value)
 {
     const char *word = !value ? "None" : json_object_get_boolean(value) ? "True" : "False";
@@ -258,8 +260,8 @@ static struct step read_uid(struct perun_paths *paths, const struct perun_raw *r
 }
 
 /*
- * Makes the root step from the command. Its name is PERUN_NONE if there is no command, or if the trace begins with the command: the
- * trace's first step is then the root.
+ * Makes the root step from the command. Its name is PERUN_NONE if there is no command, or if the trace begins with the
+ * command. In the latter case, the trace's first step is the root.
  */
 static struct step read_command(struct perun_paths *paths, const struct perun_raw *command)
 {

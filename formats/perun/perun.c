@@ -91,8 +91,8 @@ static void read_start(struct pf_run *run, void *arg)
 }
 
 /*
- * Reads the properties in the first OPEN_MAX_BYTES. Leaves it to the pass to report damage, with one exception: if a text ends before
- * any resources or models, opening fails, since there is nothing to show.
+ * Reads the properties in the first OPEN_MAX_BYTES. Leaves it to the pass to report damage, with one exception. If a
+ * text ends before any resources or models, opening fails, since there is nothing to show.
  */
 static void read_start_of(struct pf_run *run, struct perun *perun)
 {
@@ -117,7 +117,7 @@ static void add_info(struct pf_run *run, const char *key, struct pf_cell value)
         pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-/* Keys of info.txt, and the properties that may hold their values. Properties of newer releases come first. */
+/* The keys of info.txt, each with the properties that may hold its value. Properties of newer releases come first. */
 static const struct {
     const char *key, *properties[3];
 } infos[] = {
@@ -240,7 +240,10 @@ static void read_data(struct pf_run *run, struct perun *perun)
     pf_run_check(run, pf_tree_finish(perun->data.tree, run->error));
 }
 
-/* Warns if the length in a stored object's header is wrong. Perun counts characters. These are bytes here, since it writes only ASCII. */
+/*
+ * Warns if the length in a stored object's header is wrong. Perun counts characters, which are bytes here, since it
+ * writes only ASCII.
+ */
 static void check_length(struct perun *perun)
 {
     struct pf_error damage;
@@ -312,7 +315,7 @@ static void find_header_type(struct perun *perun)
     perun->header_type = type.type == PF_TEXT ? perun_string(&perun->data, type.text, type.size) : PERUN_NONE;
 }
 
-/* Loads stage PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources.csv. */
+/* Loads stage PF_PARTITIONED, which is the pass over the JSON, the snapshots, and the columns of resources.csv. */
 static void load_data(struct pf_run *run, void *arg)
 {
     struct perun *perun = arg;

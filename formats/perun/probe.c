@@ -10,7 +10,10 @@
 #include "formats/perun/perun.h"
 #include "formats/probe.h"
 
-/* Bits of evidence. JSON has no magic number, so a profile is recognised by one key of its own, or by a common key and a second sign. */
+/*
+ * Confidences, in bits of evidence. JSON has no magic number, so a profile is recognised by one key of its own, or by a
+ * common key and a second sign.
+ */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
 /* Names of regions with resources. keys[0] occurs in no other format. The others are common words, so they need a second sign. */

@@ -7,7 +7,10 @@
 
 #include "formats/perun/perun.h"
 
-/* Maximum rows, bytes of a key, and bytes of all keys and values. Further rows are dropped with a warning; a longer key is cut. */
+/*
+ * Maximum number of rows, and maximum bytes of a key and of all keys and values. Further rows are dropped with a
+ * warning. A longer key is cut.
+ */
 enum { ROWS_MAX = 50000, KEY_MAX = 1000, TEXT_MAX = 16 << 20 };
 
 /* Appends ".name" to a key of `outside` bytes, or only the name to an empty key, up to KEY_MAX bytes. Returns the new size. */

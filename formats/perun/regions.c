@@ -113,7 +113,10 @@ static void read_column(struct perun_reading *reading)
     flush_cells(reading);
 }
 
-/* Returns an empty slot for a column of a field, in place of an earlier column of this field; NULL: too many columns. */
+/*
+ * Returns an empty slot for a column of a field, in place of an earlier column of this field. Returns NULL if there are
+ * too many columns.
+ */
 static struct column *column_for(struct perun_type *type, uint32_t field)
 {
     size_t i = 0;
@@ -295,8 +298,8 @@ static bool is_resource(const struct perun_reading *reading)
 }
 
 /*
- * Reads a snapshot or a global region after its first token. A list of global regions may also contain resources: an object without
- * `resources` and `models` that has members of a resource is one.
+ * Reads a snapshot or a global region after its first token. A list of global regions may also contain resources. These
+ * are the objects that have members of a resource, but neither `resources` nor `models`.
  */
 static void read_region(struct perun_reading *reading, uint32_t region)
 {
@@ -394,8 +397,8 @@ static void read_all(struct pf_run *run, void *arg)
 }
 
 /*
- * Handles damage that ended reading: keeps the part of a type before it, and adds a warning. If the compressed stream is damaged, the
- * warning reports that instead of the JSON error that results from it.
+ * Handles damage that ended reading. Keeps the part of a type before the damage, and adds a warning. If the compressed
+ * stream is damaged, the warning reports that instead of the JSON error that results from it.
  */
 static void end_at_damage(struct perun_reading *reading, const struct pf_error *error)
 {

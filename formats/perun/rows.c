@@ -54,8 +54,8 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
 }
 
 /*
- * Returns the slot for the cell of a field; NULL with *error filled. A value that all rows share replaces a column of the same field.
- * Otherwise the slot is new.
+ * Returns the slot for the cell of a field; NULL with *error filled. If there is a column of this field, its slot is
+ * returned, because a value that all rows share replaces the cell of a column. Otherwise the slot is new.
  */
 static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {

@@ -78,7 +78,7 @@ static void add_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t end
     xray_index_add(scan, &part);
 }
 
-/* Warns of a buffer whose thread is unknown, and records the damage: any thread may have lost events. */
+/* Warns of a buffer whose thread is unknown, and records the damage, because any thread may have lost events. */
 static void warn_of_no_thread(struct xray_indexing *scan, uint64_t offset)
 {
     xray_note(scan->run, &no_thread, offset);
@@ -152,7 +152,7 @@ static bool begins(struct xray_indexing *scan, uint64_t offset)
 }
 
 /*
- * Finds the end of a buffer whose declared end is wrong: beyond the end of the file, or not followed by a buffer. Decodes
+ * Finds the end of a buffer whose declared end is beyond the end of the file, or is not followed by a buffer. Decodes
  * the records up to the first fault. If another buffer begins at the fault, this one ends there. If the declared end is
  * beyond the end of the file, this one ends where the next buffer begins after the fault, or at the end of the file.
  * Otherwise it ends at the declared end.

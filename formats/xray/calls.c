@@ -250,8 +250,8 @@ static void read_calls_of_range(struct reader *reader, const struct xray_range *
         return;
     note_problems(reader, range);
     /*
-     * Damage before an event of this range needs no further warning: note_open_across has warned of it. Records may have
-     * been lost at the end of a buffer that is cut off, and in a buffer without any time stamp.
+     * Damage before an event of this range needs no further warning, because note_open_across has warned of it. Records
+     * may have been lost at the end of a buffer that is cut off, and in a buffer without any time stamp.
      */
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)

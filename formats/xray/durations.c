@@ -206,7 +206,10 @@ struct durations_text {
     pf_int128 sum;
 };
 
-/* Sets the range of rows: those of the total or, if the table has the column thread, of the threads in the restriction. */
+/*
+ * Sets the range of rows. They are those of the total or, if the table has the column thread, of the threads in the
+ * restriction.
+ */
 static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);

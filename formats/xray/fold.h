@@ -9,10 +9,10 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * A fold adds up events: it has one record per partition and context that has events. It serves the records as the table
- * "values" (partition, context, metric, value, name). Partitions are processed one after another. One record per context
- * is held in memory; completed partitions spill to disk. One thread fills a fold. Afterwards any number of threads may
- * read it.
+ * A fold adds up events. It has one record per partition and context that has events, and serves the records as the
+ * table "values" (partition, context, metric, value, name). Partitions are processed one after another. One record per
+ * context is held in memory, and completed partitions spill to disk. One thread fills a fold. Afterwards any number of
+ * threads may read it.
  */
 
 /* A measure of a record. A record has at most PF_MEASURES_MAX measures. */
@@ -61,8 +61,8 @@ void xray_fold_free(struct xray_fold *fold);
 int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *error);
 
 /*
- * Returns the record of a context in the open partition, which is added, zeroed, if there is none. Valid until the next
- * call. NULL with *error filled.
+ * Returns the record of a context in the open partition, and adds a zeroed one if there is none; NULL with *error
+ * filled. The record is valid until the next call.
  */
 static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {

@@ -19,7 +19,10 @@
 /* Highest id in a map. FDR logs have 28 bits for an id. */
 #define XRAY_MAPPED_MAX ((UINT32_C(1) << 28) - 1)
 
-/* Buffer size for the name of an unnamed function: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")"; with a NUL. */
+/*
+ * Buffer size for the name of an unnamed function, which is "#" and 10 digits, or "@(", 16 hexadecimal digits and ")",
+ * with a NUL.
+ */
 #define XRAY_NAME_MAX 20
 
 /* Limits of a map: number of functions, bytes of a symbol, and memory for all names. */
@@ -72,8 +75,8 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
     __attribute__((format(printf, 3, 4)));
 
 /*
- * Returns the name of a function: its demangled symbol; "@(ADDRESS)" if the map has only its address; "#ID" if the map has
- * neither. The text is borrowed from `names` or from `buffer`.
+ * Returns the name of a function, which is its demangled symbol. If the map has only its address, the name is
+ * "@(ADDRESS)". If it has neither, the name is "#ID". The text is borrowed from `names` or from `buffer`.
  */
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
 
@@ -120,7 +123,7 @@ int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct 
  */
 size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room);
 
-/* Returns true if a file of this name next to a log may be its program or map: false for logs and other profiles. */
+/* Returns true if a file of this name next to a log may be its program or map. Logs and other profiles are neither. */
 bool xray_name_matters(const char *name);
 
 #endif

@@ -121,8 +121,9 @@ static int refill_window(struct xray_decoder *decoder, struct pf_error *error)
 }
 
 /*
- * Makes the next record available in the window, together with the bytes after it that show whether an argument follows:
- * a metadata record and one more byte, or two records of a basic log. Near the end of the range, all bytes left.
+ * Makes the next record available in the window, together with the bytes after it that show whether an argument
+ * follows. These are a metadata record and one more byte, or two records of a basic log, or all bytes left near the end
+ * of the range.
  */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
@@ -286,9 +287,9 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
 /* ---- records of basic logs ---------------------------------------------------------------------- */
 
 /*
- * Returns true if an argument record of the last function record follows: u16 type, i32 function at 4, u32 thread at 8,
- * u32 process at 12 (version 3), u64 value at 16. These must match the function record, because runtimes also write the
- * arguments of calls that were too deep to be recorded.
+ * Returns true if an argument record of the last function record follows. It is u16 type, i32 function at 4, u32 thread
+ * at 8, in version 3 u32 process at 12, and u64 value at 16. Function, thread and process must match the function
+ * record, because runtimes also write the arguments of calls that were too deep to be recorded.
  */
 static bool own_argument_follows(const struct xray_decoder *decoder)
 {
@@ -317,8 +318,8 @@ static enum outcome pass_basic(struct xray_decoder *decoder, uint16_t type)
 }
 
 /*
- * Decodes a record of a basic log. A function record: u16 type, u8 CPU, u8 kind, i32 function, u64 TSC, u32 thread, u32
- * process (version 3).
+ * Decodes a record of a basic log. A function record is u16 type, u8 CPU, u8 kind, i32 function, u64 TSC, u32 thread
+ * and, in version 3, u32 process.
  */
 static enum outcome basic_record(struct xray_decoder *decoder, struct xray_event *event)
 {

@@ -6,9 +6,9 @@
 #include "formats/xray/records.h"
 
 /*
- * The open calls of a thread. Functions are numbered in order of first appearance, so that data about them can be held in
- * arrays: their ids are arbitrary 32-bit values. Most ids are small, and are mapped to numbers by an array. A hash table
- * maps the others. One thread at a time uses a stack.
+ * The open calls of a thread. Function ids are arbitrary 32-bit values. The stack numbers functions in order of first
+ * appearance, so that data about them can be held in arrays. Most ids are small, and are mapped to numbers by an array.
+ * A hash table maps the others. One thread at a time uses a stack.
  */
 #define XRAY_NO_FUNCTION UINT32_MAX
 
@@ -88,10 +88,10 @@ static inline struct xray_call *xray_stack_pop(struct xray_stack *stack)
 }
 
 /*
- * Returns the number of calls around the innermost open call of a function; stack->depth if the function has no open call.
- * An exit of the function closes all calls beyond this depth: an exception or a jump has left the inner ones. A trace may
- * have a million open calls and a million exits without a call, so the cost is constant if the function has no open call,
- * and otherwise proportional to the number of calls that the exit closes.
+ * Returns the number of calls around the innermost open call of a function; stack->depth if the function has no open
+ * call. An exit of the function closes all calls beyond this depth, because an exception or a jump has left the inner
+ * ones. A trace may have a million open calls and a million exits without a call. The cost is therefore constant if the
+ * function has no open call, and otherwise proportional to the number of calls that the exit closes.
  */
 static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t function)
 {
@@ -103,7 +103,10 @@ static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t 
     return i - 1;
 }
 
-/* Returns the absolute difference of a call's entry and `end`, in ticks: a clock that stepped back must not give a huge value. */
+/*
+ * Returns the absolute difference of a call's entry and `end`, in ticks, because a clock that stepped back must not
+ * give a huge value.
+ */
 static inline uint64_t xray_duration(const struct xray_call *call, uint64_t end)
 {
     return end > call->entered ? end - call->entered : call->entered - end;

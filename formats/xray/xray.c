@@ -13,7 +13,7 @@ extern const struct pf_driver pf_xray_driver;
 
 /* ---- the header --------------------------------------------------------------------------------- */
 
-/* Parses the header of a profiling file: u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
+/* Parses the header of a profiling file, which is u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
 static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
     static const uint64_t magic = UINT64_C(0x7872617970726f66), version = 0x20180424; /* "xrayprof" */
@@ -30,9 +30,9 @@ static bool read_profiling(struct xray_header *header, const unsigned char *byte
 }
 
 /*
- * Parses the header of a log: u16 version, u16 type, 4 bytes of flags, u64 ticks per second, u64 size of a buffer, 8 bytes
- * of any content. The flags constant_tsc and nonstop_tsc are the lowest two bits of byte 4, or the highest two on
- * big-endian machines.
+ * Parses the header of a log, which is u16 version, u16 type, 4 bytes of flags, u64 ticks per second, u64 size of a
+ * buffer, 8 bytes of any content. The flags constant_tsc and nonstop_tsc are the lowest two bits of byte 4, or the
+ * highest two on big-endian machines.
  */
 static bool read_log(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
@@ -75,9 +75,9 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
 }
 
 /*
- * Returns the confidence that a file is a basic log. Other formats begin like basic logs: a TrueType font looks like a
- * big-endian log of version 1, and many formats begin with 1, 2 or 3. So the frequency, if it is not 0, must be plausible
- * for a clock, and the first record must be one that a runtime can have written.
+ * Returns the confidence that a file is a basic log. Other formats begin like basic logs. A TrueType font looks like a
+ * big-endian log of version 1, and many formats begin with 1, 2 or 3. So the frequency, if it is not 0, must be
+ * plausible for a clock, and the first record must be one that a runtime can have written.
  */
 static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {

@@ -70,9 +70,9 @@ static inline void xray_note_number(struct pf_run *run, const struct pf_note_kin
 /* ---- the parts of threads ----------------------------------------------------------------------- */
 
 /*
- * The result of the index pass: the threads, and the parts of the file that belong to each. A part is a buffer of an FDR
- * log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as records, so the
- * ranges are in a store that spills. Only the threads are held in memory.
+ * The result of the index pass. It has the threads, and the parts of the file that belong to each. A part is a buffer
+ * of an FDR log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as
+ * records, so the ranges are in a store that spills. Only the threads are held in memory.
  */
 struct xray_range {
     uint64_t body, end; /* file offsets [body, end), without the records that identify the thread */
@@ -139,8 +139,8 @@ struct xray_state {
     struct xray_maps maps;   /* valid from PF_OPENED on */
     struct xray_names names; /* valid from PF_PARTITIONED on */
     /*
-     * T0, the time 0 of the trace: the smallest TSC of all events. The index pass estimates it. A cursor of the trace that
-     * reads an earlier event lowers it. It is atomic, since several threads may use cursors.
+     * T0 is the time 0 of the trace, the smallest TSC of all events. The index pass estimates it. A cursor of the trace
+     * that reads an earlier event lowers it. It is atomic, since several threads may use cursors.
      */
     _Atomic uint64_t start;
 
@@ -161,10 +161,13 @@ struct xray_model {
     uint64_t negative;      /* number of contexts per thread (profiling: records) with negative ticks */
 };
 
-/* In the run: xray_model_begin makes an empty model; xray_model_finish sorts the run's warnings and adds those on the whole model. */
+/*
+ * Called in the run. xray_model_begin makes an empty model. xray_model_finish sorts the run's warnings and adds those
+ * on the whole model.
+ */
 void xray_model_begin(struct pf_run *run, struct xray_model *model, unsigned measures);
 void xray_model_finish(struct xray_model *model);
-/* After the run: moves the model to the profile, or frees it if the run has `failed`. Returns `failed`. */
+/* Called after the run. Moves the model to the profile, or frees it if the run has `failed`. Returns `failed`. */
 int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed);
 
 /* Finds or adds the context of a function below `parent`. Returns its index. */
@@ -182,7 +185,9 @@ static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t
 /* Ends a thread: adds its fields and ends the open partition. */
 void xray_model_end_thread(struct xray_model *model, const struct pf_cell *fields);
 
-/* Load stages: threads, calls, durations. Return 0, or -1 with *error filled and the profile unchanged. */
+/*
+ * Load the stages of threads, of calls and of durations. Return 0, or -1 with *error filled and the profile unchanged.
+ */
 int xray_load_threads(struct pf_model *model, struct pf_error *error);
 int xray_load_calls(struct pf_model *model, struct pf_error *error);
 void xray_durations_free(struct xray_durations *durations);

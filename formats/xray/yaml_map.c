@@ -153,7 +153,7 @@ int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct 
     return failed;
 }
 
-/* Sets *is: true if the first item in a file's head is a mapping in braces with the keys `id` and `function`. */
+/* Sets *is to whether the first item in a file's head is a mapping in braces with the keys `id` and `function`. */
 int xray_yaml_is_map(struct pf_input *input, bool *is, struct pf_error *error)
 {
     char head[HEAD + 1];
