@@ -179,8 +179,8 @@ enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * The link of an event to its counterpart: of a start to its stop; of a stop or data to the start. Regions and intervals are numbered in
- * the order of the rows of "regions" and "intervals".
+ * The link of an event to its counterpart. The counterpart of a start is its stop, that of a stop or data the start.
+ * Regions and intervals are numbered in the order of the rows of "regions" and "intervals".
  */
 struct afperf_link {
     uint64_t time;   /* time of the counterpart */
@@ -256,7 +256,10 @@ enum afperf_table {
     TABLES
 };
 
-/* Stores that outlive the pass: the text of tags (see afperf_tags); moments; the context of each region; the target of each data record. */
+/*
+ * Stores that outlive the pass. They have the text of tags (see afperf_tags), the moments, the context of each region,
+ * and the target of each data record.
+ */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {
@@ -376,8 +379,9 @@ static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 }
 
 /*
- * The tags of a region are a range of the store TAG_TEXTS. A range is a number: the low AFPERF_TAGS_BITS bits are the size, the bits above
- * them the offset; 0: no tags. The size fits, since a record of 1 MiB has at most 3 MiB of text once invalid bytes are replaced.
+ * The tags of a region are a range of the store TAG_TEXTS. A range is a number. Its low AFPERF_TAGS_BITS bits are the
+ * size, and the bits above them the offset. The number 0 means that there are no tags. The size fits, since a record of
+ * 1 MiB has at most 3 MiB of text once invalid bytes are replaced.
  */
 enum { AFPERF_TAGS_BITS = 22 };
 
@@ -398,8 +402,9 @@ void afperf_fill_rows(struct afperf_model *model);
 /* ---- names.c ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the reference that an id means at a file offset, or AFPERF_NONE. The first of these definitions that exists decides: the last one
- * before the offset in the same segment, the first one after it in the same segment, the last one before it, the first one after it.
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE. It is the last definition of the id before
+ * the offset in the same segment, else the first one after it in the same segment, else the last one before it, else
+ * the first one after it.
  */
 uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
 
@@ -420,8 +425,8 @@ struct afperf_walk {
 bool afperf_walk(struct afperf_walk *walk);
 
 /*
- * Returns the section of data: the section that they name or, if they have no id, the section of `block`, which is the last start or stop
- * before the data; AFPERF_NONE: there is no such section.
+ * Returns the section of data. It is the section that they name or, if they have no id, the section of `block`, which
+ * is the last start or stop before the data. Returns AFPERF_NONE if there is no such section.
  */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
@@ -429,8 +434,8 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
 /*
- * Returns the measurement type with an id: that of the run (sets *own), or that of the first run that defines the id; NULL if no run
- * defines it.
+ * Returns the measurement type with an id. It is that of the run, for which *own is set, or else that of the first run
+ * that defines the id; NULL if no run defines it.
  */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);

@@ -82,7 +82,7 @@ static bool is_other_major(struct afperf_text version)
 }
 
 /*
- * Returns true if the record has the short shape: like the format document's examples, it omits a field. Field 3 of
+ * Returns true if the record has the short shape, which omits a field like the format document's examples. Field 3 of
  * RegionStart and SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the
  * version in the full shape, and the run's id in the short one. If it is neither, *error is set.
  */
@@ -145,8 +145,8 @@ static void check_span(struct afperf_decoded *decoded)
 }
 
 /*
- * Takes the measurements from the fields from `first` to the end of the record. Each is a pair of fields. A blank last
- * field without a partner is ignored.
+ * Takes the measurements, which are the fields from number `first` to the end of the record. Each is a pair of fields.
+ * A blank last field without a partner is ignored.
  */
 static void take_values(const struct afperf_record *record, size_t first, struct afperf_decoded *decoded)
 {

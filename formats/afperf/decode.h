@@ -47,8 +47,8 @@ struct afperf_decoded {
     enum afperf_problem error; /* why the record must be dropped, or AFPERF_SOUND */
 
     /*
-     * A SectionInfo of the short shape: `run` holds its first field, which is the id of a run if some RunInfo of the
-     * file has this id, else a timestamp.
+     * Set in a SectionInfo of the short shape (see decode.c). `run` then holds its first field, which is the id of a
+     * run if some RunInfo of the file has this id, else a timestamp.
      */
     bool run_or_time;
     uint64_t time, end; /* timestamps in ticks; only aggregates and pauses have an `end` other than `time` */

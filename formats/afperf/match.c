@@ -89,7 +89,7 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
     return ref == AFPERF_NONE ? AFPERF_NONE : model->names[AFPERF_SECTIONS].refs[ref].object;
 }
 
-/* State of the step: first the sorter of events is filled, then the events are matched, group by group. */
+/* State of the step. First the sorter of events is filled. Then the events are matched, group by group. */
 struct matching {
     struct afperf_model *model;
     struct pf_sorter *events, *links;

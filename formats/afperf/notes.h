@@ -5,8 +5,8 @@
 #include "formats/runtime/notes.h"
 
 /*
- * Problems of a file: name, severity, code, text. Reading ends after a fatal problem; the record is skipped after an
- * error, and used after a warning.
+ * Problems of a file. Each has a name, a severity, a code and a text. Reading ends after a fatal problem. The record is
+ * skipped after an error, and used after a warning.
  */
 #define AFPERF_PROBLEM_LIST(X)                                                                               \
     X(OTHER_VERSION, "fatal", "other-version-header", "header of another version: reading ends here")        \

@@ -7,8 +7,8 @@
 #include "formats/kit/cell.h"
 
 /*
- * AFPerf's numbers: integers in strtoll's syntax, except that leading zeros do not mean octal; floating point in
- * strtod's syntax in the C locale. Surrounding spaces and tabs are ignored. All functions are thread-safe.
+ * AFPerf's numbers. Integers have strtoll's syntax, except that leading zeros do not mean octal. Floating-point numbers
+ * have strtod's syntax in the C locale. Surrounding spaces and tabs are ignored. All functions are thread-safe.
  */
 
 /* Returns the text without surrounding spaces and tabs. */

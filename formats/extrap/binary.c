@@ -376,8 +376,8 @@ static void skip_function(struct extrap_binary *binary)
 /* ---- models ------------------------------------------------------------------------------------- */
 
 /*
- * Skips the options that newer files have in the records of generators: an integer, a word, two integers, a word. Nothing
- * declares whether a record has options, so the first word decides.
+ * Skips the options that newer files have in the records of generators. These are an integer, a word, two integers, and
+ * a word. Nothing declares whether a record has options, so the first word decides.
  */
 static void skip_options(struct extrap_binary *binary)
 {

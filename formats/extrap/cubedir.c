@@ -39,7 +39,7 @@ static void probe_cubedir(struct pf_probe *probe, struct pf_probe_result *result
     result->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
-/* Text for the user: how the values of a call path's locations are reduced to one, for aggregates and for scaling.csv. */
+/* Tells the user how the values of a call path's locations are reduced to one, for aggregates and for scaling.csv. */
 static const char reading_of_locations[] = "at each point the mean over all locations, idle ones too, as "
                                            "Extra-P's weak scaling has it; scaling_total.csv has "
                                            "their sum";
@@ -70,7 +70,7 @@ struct statistics {
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-/* Ends the current group: adds its sum to `strong` and, if all its values are zero, its zeros to `weak_threaded`. */
+/* Ends the current group. Adds its sum to `strong` and, if all its values are zero, its zeros to `weak_threaded`. */
 static int end_locations(struct statistics *statistics, struct pf_error *error)
 {
     for (uint64_t i = 0; i < statistics->zeros && !statistics->any; i++)
@@ -430,9 +430,9 @@ static void read_cube_file(struct pf_study *study, const char *path, uint32_t po
 /* ---- merging ------------------------------------------------------------------------------------ */
 
 /*
- * Extra-P requires a value at each point: a series is complete if it has one. An incomplete exclusive series is merged into
- * that of its nearest ancestor with a complete series, or dropped if there is none. An incomplete inclusive series is
- * dropped, since the series of its ancestors already contain its values.
+ * A series is complete if it has a value at each point, as Extra-P requires. An incomplete exclusive series is merged
+ * into that of its nearest ancestor with a complete series, or dropped if there is none. An incomplete inclusive series
+ * is dropped, since the series of its ancestors already contain its values.
  */
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
@@ -441,8 +441,9 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
 }
 
 /*
- * Returns the series that this one is merged into: itself if it is complete, PF_NO_SERIES if it is dropped. The targets
- * of all series of its ancestors must be set, so that the search ends at the first ancestor with a series.
+ * Returns the series that this one is merged into. This is the series itself if it is complete, and PF_NO_SERIES if it
+ * is dropped. The targets of all series of its ancestors must be set, so that the search ends at the first ancestor
+ * with a series.
  */
 static uint32_t merge_target(const struct pf_study *study, const struct pf_merge *merged, uint32_t number)
 {

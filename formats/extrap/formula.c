@@ -37,7 +37,9 @@ append_to_formula(struct pf_formula *formula, const char *format, ...)
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* The text of a number: that of Python's repr() for a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`. */
+/*
+ * The text of a number. It is that of Python's repr() for a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`.
+ */
 struct formula_text {
     char of[2 * PF_NUMBER_MAX];
 };

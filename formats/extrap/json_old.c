@@ -138,7 +138,9 @@ static int take_pairs(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_coordinate_pair);
 }
 
-/* Adds the point of a row of coordinates. A point that lacks coordinates becomes broken: it equals no other point. */
+/*
+ * Adds the point of a row of coordinates. A point that lacks coordinates becomes broken, so it equals no other point.
+ */
 static int add_older_coordinate(struct old *old, const struct pf_json_token *start)
 {
     struct pf_point *point = &old->row.point;

@@ -8,8 +8,8 @@
 #include "formats/probe.h"
 
 /*
- * Reader of TaLPas and JSON Lines. Each line is an object: a measurement of a call path and metric at a point. Lines of the
- * same series and point are repetitions, wherever they are in the file. Malformed lines are skipped.
+ * Reader of TaLPas and JSON Lines. Each line is an object, which is a measurement of a call path and metric at a point.
+ * Lines of the same series and point are repetitions, wherever they are in the file. Malformed lines are skipped.
  */
 
 struct lines {
@@ -116,7 +116,10 @@ static const struct pf_json_member json_lines_members[] = {
     PF_MEMBER_OF_ALL("value", PF_JSON_END, take_line_value),
     PF_MEMBERS_END,
 };
-/* The members of a line, and the names to use for a missing metric or call path (NULL: the member is required). */
+/*
+ * The members of a line, and the names to use for a missing metric or call path. The member is required if the name is
+ * NULL.
+ */
 struct dialect {
     const struct pf_json_member *members;
     const char *metric, *callpath;

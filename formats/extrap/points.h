@@ -70,7 +70,10 @@ struct pf_points {
  */
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error);
 
-/* Adds the measurements of a file (path: FOLDER/NAME in the source) to the study at a point. Notes a file that cannot be read. */
+/*
+ * Adds the measurements of a file to the study at a point. The path is FOLDER/NAME in the source. Notes a file that
+ * cannot be read.
+ */
 typedef void pf_points_file(struct pf_study *study, const char *path, uint32_t point);
 
 /* Reads all files of run->model, point by point. Returns a finished study, which the run owns. */

@@ -177,8 +177,8 @@ void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *stat
 }
 
 /*
- * Computes the statistics of the measurement that begins at *item (pooled: of all measurements of the series and point),
- * and moves *item to the next one. Returns 0, or -1 with *error filled.
+ * Computes the statistics of the measurement that begins at *item or, in pooled rows, of all measurements of its series
+ * and point. Moves *item to the item after these. Returns 0, or -1 with *error filled.
  */
 static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_statistics *statistics,
                   struct pf_error *error)

@@ -109,7 +109,9 @@ static void open_experiment(struct saved *saved)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* Adds the values that a measurement refers to. Returns the number of their rows; UINT64_MAX: they cannot be read. */
+/*
+ * Adds the values that a measurement refers to. Returns the number of their rows, or UINT64_MAX if they cannot be read.
+ */
 static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
     const struct pf_point *at = &saved->measurement.values.of;

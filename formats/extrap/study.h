@@ -158,7 +158,7 @@ struct pf_study {
         uint32_t series, model; /* its first series, or PF_NO_SERIES; its first model, or PF_NO_MODEL */
     } * firsts; /* by context */
     /*
-     * The file has statistics and no values: each metric NAME is published as NAME.mean, NAME.median, NAME.min,
+     * The file has statistics and no values. Each metric NAME is then published as NAME.mean, NAME.median, NAME.min,
      * NAME.max and NAME.std (PF_STATISTICS metrics, in this order).
      */
     bool statistics_only;
@@ -177,8 +177,8 @@ struct pf_study {
 };
 
 /*
- * Creates a study that reads `input` (borrowed; NULL if the reader uses other sources) up to offset `end`. The run owns
- * the study until pf_disown.
+ * Creates a study that reads `input` up to offset `end`. Borrows the input, which is NULL if the reader uses other
+ * sources. The run owns the study until pf_disown.
  */
 struct pf_study *pf_study_new(struct pf_run *run, struct pf_input *input, uint64_t end);
 void pf_study_free(struct pf_study *study);
@@ -234,8 +234,8 @@ uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
 void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, size_t size);
 
 /*
- * Finds or adds the contexts of a call path below `parent` (PF_NO_CONTEXT: at the top), and returns the last one. Parts of
- * the path are separated by "->".
+ * Finds or adds the contexts of a call path below `parent`, or at the top if this is PF_NO_CONTEXT. Returns the last
+ * one. Parts of the path are separated by "->".
  */
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 

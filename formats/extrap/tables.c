@@ -12,7 +12,10 @@ static const struct pf_study *model_study(const struct pf_cursor *cursor)
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
 
-/* Returns the table whose rows become columns: a row of scaling has the cells of one series, a row of scaling_total its totals. */
+/*
+ * Returns the table whose rows become columns. A row of scaling has the cells of one series, a row of scaling_total its
+ * totals.
+ */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;

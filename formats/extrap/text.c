@@ -100,8 +100,8 @@ static void examine_line(struct text_look *look, const char *text, const char *e
 }
 
 /*
- * Examines the lines in the head of a file. A line that the end of the head cuts off counts only if it is the first line: a
- * long list of points may fill the head.
+ * Examines the lines in the head of a file. A line that the end of the head cuts off does not count unless it is the
+ * first line, since a long list of points may fill the head.
  */
 static struct text_look examine_head(const char *text, size_t size, bool whole_file)
 {
