@@ -9,7 +9,10 @@
 
 #include "formats/input/unpacker.h"
 
-/* BLOCK: size of a read in bytes. HELD: maximum bytes of an unpacked member that are held in memory. The rest is spilled. */
+/*
+ * BLOCK is the size of a read in bytes. HELD is the maximum number of bytes of an unpacked member that are held in
+ * memory. The rest is spilled.
+ */
 enum { BLOCK = 64 * 1024 };
 #define HELD ((uint64_t)1 << 20)
 

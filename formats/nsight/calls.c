@@ -163,8 +163,8 @@ static int from_highest(const void *a, const void *b)
 }
 
 /*
- * Adds the values of the current thread, and clears its visits. Goes from the highest context down, because children have higher
- * numbers than their parents, whose times need those of the children.
+ * Adds the values of the current thread, and clears its visits. The times of a context need those of its children, which have
+ * higher numbers. So goes from the highest context down.
  */
 static void end_thread(struct calls_reading *reading)
 {

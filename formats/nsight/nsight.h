@@ -157,7 +157,7 @@ struct nsight_state {
     uint32_t *stream_at; /* index in nsight_partitions.streams -> partition */
 };
 
-/* Adds with wrap-around: a hostile export can overflow a sum, and signed overflow is undefined behaviour. */
+/* Adds with wrap-around, because a hostile export can overflow a sum, and signed overflow is undefined behaviour. */
 static inline int64_t nsight_plus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -187,7 +187,7 @@ struct nsight_found {
 
 /*
  * A map from a process and a number to contexts. The numbers are ids of call chains or correlation ids of calls. The map can have
- * as many entries as the export has events, so it is not held in memory: it is a store of entries, sorted by key. Entries that do
+ * as many entries as the export has events, so it is not held in memory. It is a store of entries, sorted by key. Entries that do
  * not arrive in order pass through a sorter first.
  */
 enum { NSIGHT_SLOTS = 16 };

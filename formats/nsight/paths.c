@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path is a text: either names with ARROW between them, or pointers with UNIT_SEPARATOR before each. */
+/* A path is a text. It has either names with ARROW between them, or pointers with UNIT_SEPARATOR before each. */
 #define ARROW "->"
 enum { ARROW_SIZE = 2, UNIT_SEPARATOR = 0x1f };
 
