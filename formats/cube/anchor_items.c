@@ -22,7 +22,7 @@ static const char *anchor_attribute(const struct pf_cube_reading *reading, const
 /* Returns a text without surrounding whitespace, which includes newlines. */
 static struct pf_slice anchor_trimmed(const char *text, size_t size)
 {
-    struct pf_slice slice = pf_slice(text, size);
+    struct pf_slice slice = pf_slice(text ? text : "", size);
     while (slice.at < slice.end && isspace((unsigned char)*slice.at))
         slice.at++;
     while (slice.end > slice.at && isspace((unsigned char)slice.end[-1]))
