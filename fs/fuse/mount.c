@@ -159,12 +159,12 @@ int pf_clear_dead_mount(const char *mountpoint)
 }
 
 /*
- * The keeper is a process that unmounts for the server, since the sandbox drops the rights that unmounting needs. Forked before the
- * sandbox is entered, the keeper waits until the server ends for any reason, and then unmounts the mount if it still exists.
+ * The unmounter is a process that unmounts for the server, since the sandbox drops the rights that unmounting needs. Forked before the
+ * sandbox is entered, the unmounter waits until the server ends for any reason, and then unmounts the mount if it still exists.
  */
-struct keeper {
-    int pipe; /* the server's end; the keeper waits until it is closed */
-    int dead; /* write end of a pipe without a reader, see end_keeper */
+struct unmounter {
+    int pipe; /* the server's end; the unmounter waits until it is closed */
+    int dead; /* write end of a pipe without a reader, see end_unmounter */
     pid_t id;
 };
 
@@ -206,7 +206,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
     return !gone;
 }
 
-static _Noreturn void run_keeper(int pipe, const char *mountpoint, const struct statx *mount)
+static _Noreturn void run_unmounter(int pipe, const char *mountpoint, const struct statx *mount)
 {
     static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
@@ -220,8 +220,8 @@ static _Noreturn void run_keeper(int pipe, const char *mountpoint, const struct 
     _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
 
-/* Forks the keeper. Returns 0, or -1 with errno. */
-static int start_keeper(struct keeper *keeper, const char *mountpoint)
+/* Forks the unmounter. Returns 0, or -1 with errno. */
+static int start_unmounter(struct unmounter *unmounter, const char *mountpoint)
 {
     struct statx mount;
     int ends[2], dead[2];
@@ -233,31 +233,31 @@ static int start_keeper(struct keeper *keeper, const char *mountpoint)
         close(dead[1]);
         return -1;
     }
-    keeper->id = fork();
-    if (keeper->id == 0)
-        run_keeper(ends[0], mountpoint, &mount);
+    unmounter->id = fork();
+    if (unmounter->id == 0)
+        run_unmounter(ends[0], mountpoint, &mount);
     close(ends[0]);
-    keeper->pipe = ends[1];
-    keeper->dead = dead[1];
-    if (keeper->id < 0) {
+    unmounter->pipe = ends[1];
+    unmounter->dead = dead[1];
+    if (unmounter->id < 0) {
         close(ends[1]);
         close(dead[1]);
     }
-    return keeper->id < 0 ? -1 : 0;
+    return unmounter->id < 0 ? -1 : 0;
 }
 
 /*
- * Closes the connection to the kernel, then lets the keeper unmount and waits for it. The order matters: closing the connection fails
- * all pending requests, among them perhaps one of the keeper. libfuse gets a pipe without a reader instead of /dev/fuse: late replies
+ * Closes the connection to the kernel, then lets the unmounter unmount and waits for it. The order matters: closing the connection fails
+ * all pending requests, among them perhaps one of the unmounter. libfuse gets a pipe without a reader instead of /dev/fuse: late replies
  * fail, and fuse_session_unmount sees POLLERR and does not unmount.
  */
-static void end_keeper(struct keeper *keeper, struct fuse_session *session)
+static void end_unmounter(struct unmounter *unmounter, struct fuse_session *session)
 {
-    dup2(keeper->dead, fuse_session_fd(session));
-    close(keeper->dead);
-    close(keeper->pipe);
-    keeper->pipe = keeper->dead = -1;
-    while (waitpid(keeper->id, NULL, 0) < 0 && errno == EINTR)
+    dup2(unmounter->dead, fuse_session_fd(session));
+    close(unmounter->dead);
+    close(unmounter->pipe);
+    unmounter->pipe = unmounter->dead = -1;
+    while (waitpid(unmounter->id, NULL, 0) < 0 && errno == EINTR)
         ;
 }
 
@@ -267,8 +267,8 @@ static void end_keeper(struct keeper *keeper, struct fuse_session *session)
  */
 static void end_process(struct pf_mount *mount)
 {
-    dup2(mount->keeper->dead, fuse_session_fd(mount->session));
-    close(mount->keeper->pipe);
+    dup2(mount->unmounter->dead, fuse_session_fd(mount->session));
+    close(mount->unmounter->pipe);
     _exit(PF_EXIT_OK);
 }
 
@@ -303,8 +303,8 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
     struct pf_mount *mount = userdata;
     mount->sent++; /* see receive */
     /* The first reply of a session is the one to FUSE_INIT. */
-    bool greeting = !atomic_exchange_explicit(&mount->greeted, true, memory_order_relaxed);
-    if (!greeting)
+    bool is_init_reply = !atomic_exchange_explicit(&mount->init_replied, true, memory_order_relaxed);
+    if (!is_init_reply)
         return send_pieces(fd, iov, count);
     bool flags = count == 2 && iov[1].iov_len > offsetof(struct fuse_init_out, flags) + sizeof(uint32_t);
     return flags ? send_greeting(fd, iov) : send_pieces(fd, iov, count);
@@ -336,7 +336,7 @@ static int complete_greeting(struct fuse_session *session, struct pf_mount *moun
     if (fuse_version() >= FUSE_MAKE_VERSION(3, 17))
         return 0;
     int result = fuse_session_custom_io(session, &channel, fuse_session_fd(session));
-    mount->completes_greeting = !result;
+    mount->edits_init_reply = !result;
     if (!result || result == -ENOTSUP)
         return 0;
     fprintf(stderr, "profilefs: cannot set up the connection to the kernel: %s\n", strerror(-result));
@@ -375,7 +375,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
     return result;
 }
 
-/* Serves a mount that has a keeper. Returns the exit status. */
+/* Serves a mount that has an unmounter. Returns the exit status. */
 static int serve_mounted(struct fuse_session *session, struct pf_mount *mount, struct pf_sandbox *sandbox)
 {
     if (complete_greeting(session, mount))
@@ -409,13 +409,13 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     mount->end_process = end_process;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
-            if (start_keeper(mount->keeper, options->mountpoint)) {
+            if (start_unmounter(mount->unmounter, options->mountpoint)) {
                 fprintf(stderr, "profilefs: %s\n", strerror(errno));
                 fuse_session_unmount(session);
             } else {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
-                end_keeper(mount->keeper, session);
+                end_unmounter(mount->unmounter, session);
                 /* The loop has reset the exit flag; without it, libfuse prints an error for each late reply. */
                 fuse_session_exit(session);
             }
@@ -464,13 +464,13 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     }
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
-    struct keeper keeper;
+    struct unmounter unmounter;
     struct pf_mount mount = {.ready = launched,
                              .ready_arg = &launch,
-                             .keeper = &keeper,
+                             .unmounter = &unmounter,
                              .lock = PF_LOCK_INITIALIZER(PF_RANK_REQUESTS),
                              .work = PTHREAD_COND_INITIALIZER,
-                             .has_asked = PTHREAD_COND_INITIALIZER};
+                             .check_ended = PTHREAD_COND_INITIALIZER};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);

@@ -41,7 +41,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
     /* A cached target would survive a change of the link: the kernel drops it only with the inode. */
     conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
-    if (mount->completes_greeting)
+    if (mount->edits_init_reply)
         conn->max_write = WRITE_MAX;
     else
         mount->worker_heap = conn->max_write;

@@ -16,20 +16,20 @@ struct pf_request;
 /* Phases of a mount's life, see pf_watch_phase. */
 enum pf_phase { PF_SERVING, PF_JOINING, PF_SAVING, PF_FREEING, PF_ENDED };
 
-struct keeper;
+struct unmounter;
 
 /* A mounted filesystem: the user data of all operations. */
 struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once, at the first request after FUSE_INIT */
     void *ready_arg;
-    atomic_bool is_ready;    /* `ready` has been called */
-    bool completes_greeting; /* mount.c raises the maximum read in the reply to FUSE_INIT */
-    atomic_bool greeted;     /* the reply to FUSE_INIT has been sent (mount.c) */
-    _Atomic uint64_t sent;   /* number of replies; orders memory, see receive in mount.c */
+    atomic_bool is_ready;     /* `ready` has been called */
+    bool edits_init_reply;    /* mount.c raises the maximum read in the reply to FUSE_INIT */
+    atomic_bool init_replied; /* the reply to FUSE_INIT has been sent (mount.c) */
+    _Atomic uint64_t sent;    /* number of replies; orders memory, see receive in mount.c */
 
     struct fuse_session *session;
-    struct keeper *keeper;                 /* mount.c */
+    struct unmounter *unmounter;                 /* mount.c */
     void (*end_process)(struct pf_mount *mount); /* at once */
     ptrdiff_t
         worker_heap; /* bytes of heap that libfuse allocates per thread that serves requests; 0: negligible */
@@ -38,9 +38,9 @@ struct pf_mount {
     struct pf_lock lock;
     pthread_cond_t work; /* wakes the watch thread: a signal, a new phase, or `saved` */
     struct pf_request *requests;
-    bool has_signal;          /* the kernel has reported a signal for a request */
-    struct pf_request *asked; /* request that the watch thread checks right now, without the lock */
-    pthread_cond_t has_asked; /* `asked` is NULL again */
+    bool has_signal;            /* the kernel has reported a signal for a request */
+    struct pf_request *checked; /* request that the watch thread checks right now, without the lock */
+    pthread_cond_t check_ended; /* `checked` is NULL again */
     enum pf_phase phase;
     uint64_t deadline; /* end of the phase, in monotonic milliseconds; 0: none */
     bool abandoned, saved;

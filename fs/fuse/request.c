@@ -12,9 +12,9 @@ enum {
      * none: libfuse reads the reports on the threads that serve requests, and all of these threads may be waiting.
      */
     TICK_MS = 250,
-    ASK_MS = 1000,
+    CHECK_MS = 1000,
     /* The kernel reports only one signal per request. It may be a harmless one, such as a timer's, followed by a fatal one. */
-    ASK_AGAIN_MS = 50,
+    RECHECK_MS = 50,
     /* A signal to a caller that /proc does not show ends the wait after this time: Ctrl-C must work, but a periodic timer must not
      * fail every look-up of a cold file. */
     UNKNOWN_MS = 1000,
@@ -32,7 +32,7 @@ static void on_signal(fuse_req_t req, void *data)
     struct pf_mount *mount = request->mount;
     (void)req;
     pf_lock_take(&mount->lock);
-    request->signalled = request->ask_at = pf_monotonic_ms();
+    request->signalled = request->check_at = pf_monotonic_ms();
     mount->has_signal = true;
     pthread_cond_signal(&mount->work);
     pf_lock_drop(&mount->lock);
@@ -45,7 +45,7 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
                                    .mount = mount,
                                    .caller = fuse_req_ctx(req)->pid,
                                    .op = PF_OP,
-                                   .ask_at = pf_monotonic_ms() + ASK_MS};
+                                   .check_at = pf_monotonic_ms() + CHECK_MS};
     /* libfuse can still reject the options after op_init; a request proves that the kernel has accepted the reply to FUSE_INIT. */
     if (!atomic_load(&mount->is_ready) && !atomic_exchange(&mount->is_ready, true))
         mount->ready(mount->ready_arg);
@@ -65,8 +65,8 @@ void pf_request_end(struct pf_request *request)
 {
     struct pf_mount *mount = request->mount;
     pf_lock_take(&mount->lock);
-    while (mount->asked == request)
-        pf_lock_wait(&mount->lock, &mount->has_asked);
+    while (mount->checked == request)
+        pf_lock_wait(&mount->lock, &mount->check_ended);
     *(request->previous ? &request->previous->next : &mount->requests) = request->next;
     if (request->next)
         request->next->previous = request->previous;
@@ -97,7 +97,7 @@ static void check_request(struct pf_mount *mount, struct pf_request *request, bo
 {
     pf_assert_held(&mount->lock);
     uint64_t signalled = request->signalled;
-    mount->asked = request; /* pf_request_end waits until this is reset */
+    mount->checked = request; /* pf_request_end waits until this is reset */
     pf_lock_drop(&mount->lock);
     bool end =
         (over || should_end(request->caller, signalled, now)) && !atomic_exchange(&request->answered, true);
@@ -106,9 +106,9 @@ static void check_request(struct pf_mount *mount, struct pf_request *request, bo
         pf_fs_interrupt(mount->fs, &request->op);
     }
     pf_lock_take(&mount->lock);
-    request->ask_at = now + (request->signalled ? ASK_AGAIN_MS : ASK_MS);
-    mount->asked = NULL;
-    pthread_cond_broadcast(&mount->has_asked);
+    request->check_at = now + (request->signalled ? RECHECK_MS : CHECK_MS);
+    mount->checked = NULL;
+    pthread_cond_broadcast(&mount->check_ended);
 }
 
 /* Checks all requests that are due. Returns the time until the next check, in milliseconds. */
@@ -116,14 +116,14 @@ static unsigned look_at_all(struct pf_mount *mount)
 {
     bool over = fuse_session_exited(mount->session);
     uint64_t now = pf_monotonic_ms();
-    unsigned pause = mount->requests || mount->deadline ? TICK_MS : ASK_MS;
+    unsigned pause = mount->requests || mount->deadline ? TICK_MS : CHECK_MS;
     for (struct pf_request *at = mount->requests; at; at = at->next) {
         if (atomic_load(&at->answered))
             continue;
-        if (over || at->ask_at <= now)
+        if (over || at->check_at <= now)
             check_request(mount, at, over, now);
         if (at->signalled)
-            pause = ASK_AGAIN_MS;
+            pause = RECHECK_MS;
     }
     if (over && mount->phase == PF_SERVING && !mount->deadline) {
         mount->deadline = now + END_MS;
@@ -190,7 +190,7 @@ void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase)
 {
     pf_lock_take(&mount->lock);
     while (mount->abandoned)
-        pf_lock_wait(&mount->lock, &mount->has_asked);
+        pf_lock_wait(&mount->lock, &mount->check_ended);
     mount->phase = phase;
     mount->deadline = phase == PF_JOINING || phase == PF_FREEING ? pf_monotonic_ms() + END_MS : 0;
     pthread_cond_signal(&mount->work);

@@ -20,7 +20,7 @@ struct pf_request {
 
     /* guarded by mount->lock */
     struct pf_request *next, *previous; /* in mount->requests */
-    uint64_t ask_at;                    /* next check of the caller's signals, in monotonic milliseconds */
+    uint64_t check_at;                  /* next check of the caller's signals, in monotonic milliseconds */
     uint64_t signalled; /* when the kernel reported a signal, in monotonic milliseconds; 0: not yet */
 };
 

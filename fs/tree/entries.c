@@ -24,13 +24,13 @@ static bool is_own_mount(struct pf_fs *fs, dev_t device)
         return false;
     uint64_t now = pf_monotonic_seconds();
     pf_lock_take(&fs->lock);
-    struct pf_elsewhere last = fs->elsewhere;
+    struct pf_other_device last = fs->other_device;
     pf_lock_drop(&fs->lock);
     if (last.device == device && now <= last.seen + 1)
         return last.own;
-    last = (struct pf_elsewhere){device, now, pf_is_own_mount(device, NULL)};
+    last = (struct pf_other_device){device, now, pf_is_own_mount(device, NULL)};
     pf_lock_take(&fs->lock);
-    fs->elsewhere = last;
+    fs->other_device = last;
     pf_lock_drop(&fs->lock);
     return last.own;
 }

@@ -123,7 +123,7 @@ struct pf_reaper {
 struct pf_probe_results;
 
 /* The last device seen other than SOURCE's. `own` is cached until 1 s after `seen` (monotonic seconds). */
-struct pf_elsewhere {
+struct pf_other_device {
     dev_t device;
     uint64_t seen;
     bool own; /* a mount of this program */
@@ -143,7 +143,7 @@ struct pf_fs {
     time_t started_at;   /* in seconds since 1970 */
 
     struct pf_lock lock;
-    struct pf_elsewhere elsewhere;
+    struct pf_other_device other_device;
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
     struct pf_map versions;  /* by id */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# However a mount ends or fails to start: server, keeper and readers end, and the mount is removed.
+# However a mount ends or fails to start: server, unmounter and readers end, and the mount is removed.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -123,7 +123,7 @@ flock 8
 mount_source
 open_files() { ls -l $(pgrep -f "^$PROFILEFS .*$mnt\$" | sed 's|.*|/proc/&/fd|') 2>/dev/null; }
 exec 7>&- 8>&-
-like "$(open_files)" "/dev/null" "descriptors of server and keeper can be listed"
+like "$(open_files)" "/dev/null" "descriptors of server and unmounter can be listed"
 is "$(open_files | grep -e "$work/log.of.caller" -e "$work/lock")" "" "descriptors that the caller left open are closed"
 ok "so that its locks end with it" flock -n "$work/lock" true
 unmount
@@ -138,7 +138,7 @@ if [ "$(id -u)" = 0 ]; then
         with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
         kill -KILL $!
         for try in $(seq 1000); do is_mounted || break; sleep 0.02; done
-        ok "and when its server is killed, the keeper unmounts" is_gone
+        ok "and when its server is killed, the unmounter unmounts" is_gone
         abort_connection # otherwise the next test would wait
         is_gone || fusermount3 -uz "$mnt"
     done

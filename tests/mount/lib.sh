@@ -208,7 +208,7 @@ background() {
 cleanup() {
     local id
     for id in ${background_ids-}; do kill "$id" 2>/dev/null; done
-    for id in ${server_ids-}; do kill -KILL -- "-$id" 2>/dev/null; done # with their keepers
+    for id in ${server_ids-}; do kill -KILL -- "-$id" 2>/dev/null; done # with their unmounters
     cd /
     abort_connection
     unmount 2>/dev/null

@@ -118,7 +118,7 @@ fi
 # ---- killed servers
 
 mount_source || exit 1
-kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the higher id first: the keeper, which would unmount
+kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the higher id first: the unmounter, which would unmount
 for try in $(seq 250); do is_mounted || break; stat -f "$mnt" >/dev/null 2>&1 || break; sleep 0.02; done
 message=$(timeout 60 "$PROFILEFS" "$src" "$mnt" 2>&1 >/dev/null)
 is "$message" "profilefs: $mnt: stale mount (its server died): removed" "mounting over the stale mount of a killed server reports its removal"

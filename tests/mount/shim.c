@@ -3,7 +3,7 @@
  * Preloaded into the program: simulates an old kernel, another libfuse, slow disks and signals at the worst moment. Environment:
  *   SHIM_CUSTOM_IO=ERRNO       fuse_session_custom_io fails
  *   SHIM_CHDIR_ERRNO=ERRNO     chdir, the last step before the sandbox, fails
- *   SHIM_CHDIR_SIGNAL=SIGNAL   this signal is raised in that chdir, when the keeper already waits for the server
+ *   SHIM_CHDIR_SIGNAL=SIGNAL   this signal is raised in that chdir, when the unmounter already waits for the server
  *   SHIM_READ_MS=MS            reads beyond the first 64 KB of a file take this long
  *   SHIM_NO_CLOSE_RANGE=ERRNO  close_range fails, as on Linux before 5.9 or in a container that blocks it
  */
