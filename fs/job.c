@@ -14,19 +14,19 @@ enum {
 
 /* ---- lists ---------------------------------------------------------------------------------------- */
 
-void pf_job_drop(struct pf_job *job)
+void pf_job_release(struct pf_job *job)
 {
     if (--job->references == 0)
         free(job);
 }
 
-void pf_job_forget(struct pf_job *job)
+void pf_job_remove(struct pf_job *job)
 {
     struct pf_job **at = &job->owner->jobs;
     while (*at != job)
         at = &(*at)->sibling;
     *at = job->sibling;
-    pf_job_drop(job);
+    pf_job_release(job);
 }
 
 /* ---- failures ------------------------------------------------------------------------------------ */
@@ -56,17 +56,17 @@ static void limit_failures(struct pf_owner *owner)
             failed++;
         }
     if (failed >= FAILURES_MAX)
-        pf_job_forget(oldest);
+        pf_job_remove(oldest);
 }
 
-void pf_job_unlist(struct pf_job *job)
+void pf_job_remove_unless_failed(struct pf_job *job)
 {
     uint64_t seconds = job->result ? back_off(job->error.code) : 0;
     job->until = pf_monotonic_seconds() + seconds;
     if (seconds)
         limit_failures(job->owner);
     else
-        pf_job_forget(job);
+        pf_job_remove(job);
 }
 
 void pf_job_finish(struct pf_job *job)
@@ -77,7 +77,7 @@ void pf_job_finish(struct pf_job *job)
         pthread_cond_signal(&op->changed);
     }
     job->waiters = NULL;
-    pf_job_drop(job);
+    pf_job_release(job);
 }
 
 /* ---- waiters ------------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static bool is_wanted(const struct pf_job *job)
     return op != NULL;
 }
 
-void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
+void pf_job_update_stop(struct pf_pool *pool, struct pf_job *job)
 {
     bool stop = pool->closing || !is_wanted(job);
     job->stopped |= stop;
@@ -106,6 +106,6 @@ void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
         for (struct pf_op *op = needed->waiters; op; op = op->next)
             if (op->inside == job) {
                 pthread_cond_signal(&op->changed);
-                pf_job_decide(pool, needed);
+                pf_job_update_stop(pool, needed);
             }
 }

@@ -131,7 +131,7 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job)
                       ? pf_fail(&job->error, ECANCELED, "cancelled: no waiter left")
                       : run_work(pool, job);
     pool->stalled -= job->stalled;
-    pf_job_unlist(job);
+    pf_job_remove_unless_failed(job);
     /* Release the owner before waking the waiters, so that a waiter, not this thread, drops the last reference. */
     pf_lock_drop(&pool->lock);
     job->owner->type->release(job->owner);
@@ -322,7 +322,7 @@ void pf_pool_close(struct pf_pool *pool)
     pf_lock_take(&pool->lock);
     pool->closing = true;
     for (struct pf_job *job = pool->jobs; job; job = job->next)
-        pf_job_decide(pool, job);
+        pf_job_update_stop(pool, job);
     pthread_cond_broadcast(&pool->work);
     pthread_cond_signal(&pool->tick);
     pf_lock_drop(&pool->lock);

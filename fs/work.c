@@ -24,7 +24,7 @@ void pf_owner_end(struct pf_owner *owner)
         return;
     pf_lock_take(&owner->pool->lock);
     while (owner->jobs)
-        pf_job_forget(owner->jobs);
+        pf_job_remove(owner->jobs);
     pf_lock_drop(&owner->pool->lock);
 }
 
@@ -46,7 +46,7 @@ static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
     op->next = job->waiters;
     job->waiters = op;
     job->references++;
-    pf_job_decide(pool, job);
+    pf_job_update_stop(pool, job);
 }
 
 /* Removes the operation from the waiters of a job that is not over. Called once pf_op_has_given_up returns true. */
@@ -57,7 +57,7 @@ static void end_wait(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
         at = &(*at)->next;
     *at = op->next;
     op->job = NULL;
-    pf_job_decide(pool, job);
+    pf_job_update_stop(pool, job);
 }
 
 void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
@@ -66,7 +66,7 @@ void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
     op->interrupted = true;
     pthread_cond_signal(&op->changed);
     if (op->job)
-        pf_job_decide(pool, op->job);
+        pf_job_update_stop(pool, op->job);
     pf_lock_drop(&pool->lock);
 }
 
@@ -110,7 +110,7 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     struct pf_pool *pool = owner->pool;
     struct pf_job *job = find_job(owner, work, number);
     if (job && job->state == PF_JOB_OVER && pf_monotonic_seconds() >= job->until) {
-        pf_job_forget(job);
+        pf_job_remove(job);
         job = NULL;
     }
     if (job)
@@ -185,7 +185,7 @@ int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner
         else
             wait_for_job(pool, job, op);
         again = take_result(pool, job, op, &result);
-        pf_job_drop(job);
+        pf_job_release(job);
     } while (again);
     pf_lock_drop(&pool->lock);
     return result;

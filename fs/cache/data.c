@@ -106,8 +106,8 @@ static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, ui
 
 static void forget(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number)
 {
-    bind_datum(cache->statements[PF_DB_FORGET], source, type, number);
-    pf_db_step(cache, PF_DB_FORGET);
+    bind_datum(cache->statements[PF_DB_DELETE], source, type, number);
+    pf_db_step(cache, PF_DB_DELETE);
 }
 
 static bool note_use(struct pf_cache *cache, uint64_t source)

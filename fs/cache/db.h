@@ -16,7 +16,7 @@ enum pf_statement {
     PF_DB_SOURCE,
     PF_DB_CUT,
     PF_DB_PUT,
-    PF_DB_FORGET,
+    PF_DB_DELETE,
     PF_DB_OLDEST,
     PF_DB_DROP_DATA,
     PF_DB_DROP_SOURCE,

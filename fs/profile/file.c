@@ -88,7 +88,7 @@ static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error 
     if (!pf_profile_intact(profile))
         return pf_fail(error, ESTALE, "the file has changed");
     if (counts)
-        pf_profile_note_pass(profile, start);
+        pf_profile_count_pass(profile, start);
     return 0;
 }
 

@@ -221,7 +221,7 @@ char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, c
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
-void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
+void pf_profile_count_pass(struct pf_profile *profile, uint64_t start)
 {
     atomic_fetch_add(&profile->env->passes, 1);
     pf_lock_take(&profile->lock);
@@ -339,7 +339,7 @@ static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *er
     profile->table_sizes[table] = sizes;
     pf_lock_drop(&profile->lock);
     if (sizes)
-        pf_profile_note_pass(profile, start);
+        pf_profile_count_pass(profile, start);
     return sizes ? 0 : -1;
 }
 
@@ -498,7 +498,7 @@ static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *er
         return 0;
     if (make_sums(profile, metric, error))
         return -1;
-    pf_profile_note_pass(profile, start);
+    pf_profile_count_pass(profile, start);
     return 0;
 }
 

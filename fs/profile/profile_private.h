@@ -99,7 +99,7 @@ int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
  * Counts a finished pass, and caches the results if enough work is uncached. start: pf_monotonic_ns() at the start of
  * the pass. Called without profile->lock.
  */
-void pf_profile_note_pass(struct pf_profile *profile, uint64_t start);
+void pf_profile_count_pass(struct pf_profile *profile, uint64_t start);
 
 /*
  * For tests: pf_profile_new allocates a profile that is not open; NULL with *error filled. pf_profile_open_here opens a

@@ -361,7 +361,7 @@ static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const cha
     return entry;
 }
 
-void pf_entry_show(struct pf_entry *entry, const struct pf_entry_info *info)
+void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info)
 {
     entry->type = info->type;
     entry->packed = info->packed;
@@ -400,8 +400,8 @@ int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
     return 0;
 }
 
-struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                               struct pf_entry_info *info)
+struct pf_entry *pf_entry_update(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                                 struct pf_entry_info *info)
 {
     pf_assert_held(&fs->lock);
     uint64_t hash = hash_of(parent, name);
@@ -416,7 +416,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
         entry = add(fs, parent, name, hash);
     if (!entry)
         return NULL;
-    pf_entry_show(entry, info);
+    pf_entry_set_info(entry, info);
     entry->holds++;
     return entry;
 }
@@ -446,7 +446,7 @@ static void unlink_name(struct pf_fs *fs, struct pf_entry *entry)
     }
 }
 
-void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
+void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry)
 {
     pf_assert_held(&fs->lock);
     entry->holds--;
@@ -482,6 +482,6 @@ struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id)
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry)
 {
     pf_lock_take(&fs->lock);
-    pf_entry_drop(fs, entry);
+    pf_entry_release_locked(fs, entry);
     pf_lock_drop(&fs->lock);
 }

@@ -95,7 +95,7 @@ void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version)
         entry->version = NULL;
     pf_map_remove(&fs->versions, version->id);
     pf_version_free(version);
-    pf_entry_drop(fs, entry);
+    pf_entry_release_locked(fs, entry);
 }
 
 void pf_version_free(struct pf_version *version)

@@ -40,12 +40,12 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
     pf_assert_held(&fs->lock);
     if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return ENOENT;
-    struct pf_entry *entry = pf_entry_note(fs, parent, name, info);
+    struct pf_entry *entry = pf_entry_update(fs, parent, name, info);
     if (!entry)
         return ENOMEM;
     int result = 0;
     if (info->type != PF_ENTRY_PROFILE) {
-        pf_version_drop(fs, entry);
+        pf_version_make_stale(fs, entry);
         fill_entry_attr(fs, entry, attr);
         entry->lookups++;
     } else {
@@ -60,7 +60,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
             result = ENOMEM;
         }
     }
-    pf_entry_drop(fs, entry);
+    pf_entry_release_locked(fs, entry);
     return result;
 }
 
@@ -146,7 +146,7 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
         result = pf_entry_attr(fs, folder, name, &info, attr);
     else if (result == ENOENT)
         pf_version_gone(fs, folder, name);
-    pf_entry_drop(fs, folder);
+    pf_entry_release_locked(fs, folder);
     pf_lock_drop(&fs->lock);
     return result;
 }
@@ -261,7 +261,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
         if (entry) {
             entry->holds++;
             entry->lookups -= uses < entry->lookups ? uses : entry->lookups;
-            pf_entry_drop(fs, entry);
+            pf_entry_release_locked(fs, entry);
         }
     }
     pf_lock_drop(&fs->lock);
@@ -283,7 +283,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
         entry->st = st;
         fill_entry_attr(fs, entry, attr);
     }
-    pf_entry_drop(fs, entry);
+    pf_entry_release_locked(fs, entry);
     pf_lock_drop(&fs->lock);
     return result == ENOENT ? ESTALE : result;
 }

@@ -64,7 +64,7 @@ static struct pf_version *new_version(struct pf_fs *fs, struct pf_entry *entry,
     return version;
 }
 
-void pf_version_drop(struct pf_fs *fs, struct pf_entry *entry)
+void pf_version_make_stale(struct pf_fs *fs, struct pf_entry *entry)
 {
     pf_assert_held(&fs->lock);
     struct pf_version *old = entry->version;
@@ -80,8 +80,8 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
     if (!entry)
         return;
     entry->holds++;
-    pf_version_drop(fs, entry);
-    pf_entry_drop(fs, entry);
+    pf_version_make_stale(fs, entry);
+    pf_entry_release_locked(fs, entry);
 }
 
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info)
@@ -90,7 +90,7 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
     struct pf_version *present = entry->version;
     if (present && present->driver == info->driver && same_version(&present->st, &info->st))
         return present;
-    pf_version_drop(fs, entry);
+    pf_version_make_stale(fs, entry);
     entry->version = new_version(fs, entry, info);
     return entry->version;
 }
@@ -121,10 +121,10 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
     if (info.type != PF_ENTRY_PROFILE)
         return ESTALE;
     pf_lock_take(&fs->lock);
-    pf_entry_show(entry, &info);
+    pf_entry_set_info(entry, &info);
     /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
     if (entry->version == old && same_version(&old->st, &info.st))
-        pf_version_drop(fs, entry);
+        pf_version_make_stale(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
     if (*renewed)
         hold_version(fs, *renewed);

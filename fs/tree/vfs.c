@@ -73,7 +73,7 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
     if (code)
         return pf_fail(error, code, "%s", strerror(code));
-    pf_entry_show(root, &info);
+    pf_entry_set_info(root, &info);
     if (info.type != PF_ENTRY_DIR && info.type != PF_ENTRY_PROFILE)
         return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
     return info.packed ? enter_root(fs, error) : 0;

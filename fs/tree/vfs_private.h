@@ -184,8 +184,8 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
  * The entry of this name, created or updated, with its hold count raised. NULL: out of memory. Called with fs->lock
  * held.
  */
-struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                               struct pf_entry_info *info);
+struct pf_entry *pf_entry_update(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                                 struct pf_entry_info *info);
 /* The entry of this name, or NULL. Called with fs->lock held. */
 struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
@@ -202,9 +202,9 @@ uint64_t pf_entry_shown_ino(const struct pf_entry *entry);
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 /* Stores the result of a classification. Called with fs->lock held. */
-void pf_entry_show(struct pf_entry *entry, const struct pf_entry_info *info);
+void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info);
 /* Drops a hold; the last one frees the entry. Called with fs->lock held. */
-void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
+void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 
@@ -256,10 +256,10 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
 void pf_version_release(struct pf_version *version); /* takes fs->lock */
 
 /*
- * pf_version_drop makes the current version of an entry, if any, stale. pf_version_gone does so for the entry of a name
+ * pf_version_make_stale makes the current version of an entry, if any, stale. pf_version_gone does so for the entry of a name
  * that no longer exists. Called with fs->lock held.
  */
-void pf_version_drop(struct pf_fs *fs, struct pf_entry *entry);
+void pf_version_make_stale(struct pf_fs *fs, struct pf_entry *entry);
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
