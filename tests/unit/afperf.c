@@ -64,8 +64,10 @@ static unsigned confidence(const char *text, struct pf_probe_result *result)
 static void test_recognising(void)
 {
     struct pf_probe_result result;
-    ok(confidence(HEADER, &result) == 32 && !*result.message, "16 bytes of header decide, whatever the name");
-    ok(confidence("# AFPerf v1     \r\n", &result) == 32 && !*result.message, "a line may end with CR LF");
+    ok(confidence(HEADER, &result) == 32 && !*result.message,
+       "a file is recognised by 16 bytes of header, whatever its name");
+    ok(confidence("# AFPerf v1     \r\n", &result) == 32 && !*result.message,
+       "a header that ends with CR LF is recognised");
     ok(confidence("# AFPerf v2     \n", &result) && *result.message, "another version is recognised");
     ok(confidence("# AFPerf v1\n", &result) && *result.message, "a header without padding is recognised");
     ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message,
@@ -81,7 +83,7 @@ static void test_opening(void)
     struct afperf_profile p;
     set_up(&p, "# AFPerf v2     \n", 17);
     ok(p.result < 0 && p.error.code == EINVAL && p.error.line == 1,
-       "another version is not opened, with a reason");
+       "another version is refused with a reason");
     tear_down(&p);
     set_up(&p, HEADER, 16);
     ok(!p.result && !pf_rows_count(p.model.partitions.items) && !p.model.contexts->count,
@@ -190,7 +192,7 @@ static void test_ids(void)
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\nRegionStart,5,1,1,b,\n", "regions",
            "label,stop,state", "9,unclosed,a\n9,closed,b\n", "a record is resolved in its own segment first");
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\n", "regions", "label,stop,state",
-           "9,closed,a\n", "then in the other segments");
+           "9,closed,a\n", "a record that its own segment does not resolve is resolved in the other segments");
     serves(HEADER RUN "RegionStart,5,1,1,a,\nRegionStop,5,1\nRegionStop,5,2\nRegionStart,5,1,2,b,\n", "trace",
            "time,event,context", "5,region-start,a\n5,region-stop,a\n5,region-start,b\n5,region-stop,b\n",
            "a region of zero length stops at its start, not before it");
@@ -391,7 +393,7 @@ static void test_walks(void)
         }
         ok(runs == whole && same, "%s: the rows of all runs together are the table", tables[i]);
         size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.model, "pauses", PF_UNRESTRICTED) * 2;
-        ok(contexts + without == whole, "%s: so are the rows of all contexts, except rows without one",
+        ok(contexts + without == whole, "%s: the rows of all contexts together are the table without rows that lack a context",
            tables[i]);
     }
     struct pf_restriction only = {1, 0, 2, -1};
@@ -514,7 +516,7 @@ static void test_many_warnings(void)
     const struct pf_cell *more = pf_rows_at(p.model.warnings, PF_NOTES_ALIKE);
     ok(pf_rows_count(p.model.warnings) == PF_NOTES_ALIKE + 1 && last[0].i == 2 + PF_NOTES_ALIKE &&
            more[4].size == 33 && !memcmp(more[4].text, "7 further problems are not listed", 33),
-       "of many equal problems the first ones in the file are listed, and the others counted");
+       "the first ones of many equal problems are listed, and the others are counted");
     tear_down(&p);
     free(text);
 }
@@ -552,7 +554,7 @@ static void test_large_file(void)
        "a file that exceeds memory has all rows");
     ok(!p.result && sum_of(&p.model, 0, 0, PF_FRAME) == REGIONS &&
            sum_of(&p.model, 0, 1, PF_FRAME) == 3 * REGIONS && !pf_rows_count(p.model.warnings),
-       "and all stops find their starts, those before them as well");
+       "all stops in a file that exceeds memory find their starts");
     tear_down(&p);
     free(text);
 }

@@ -43,7 +43,7 @@ static void test_cuts(const char *name, const char *text, size_t size, size_t st
     for (; cut < size && !trouble; cut += step)
         if (begins_well(text, cut))
             trouble = trouble_with(&p, text, cut, 1 + (unsigned)cut % 5);
-    ok(!trouble, "%s: truncated at any byte, the profile is valid", name);
+    ok(!trouble, "%s: a file truncated at any byte is a valid profile", name);
     if (trouble)
         printf("# cut at %zu: %s\n", cut - step, trouble);
     remove_folder(&p);
@@ -63,7 +63,7 @@ static void test_changes(const char *name, char *text, size_t size, size_t step)
         trouble = begins_well(text, size) ? trouble_with(&p, text, size, 3) : NULL;
         text[at] = before;
     }
-    ok(!trouble, "%s: with any byte changed, the profile is valid", name);
+    ok(!trouble, "%s: a file with any byte changed is a valid profile", name);
     if (trouble)
         printf("# changed at %zu: %s\n", at - step, trouble);
     remove_folder(&p);
@@ -131,21 +131,22 @@ static void test_compressed(const char *text, size_t size)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char *want = dump(&plain.model, tables[i], PF_UNRESTRICTED, NULL, 0);
         char *have = dump(&packed.model, tables[i], PF_UNRESTRICTED, NULL, 2);
-        ok(*want && !strcmp(have, want), "its table %s is the same as the uncompressed file's", tables[i]);
+        ok(*want && !strcmp(have, want), "the table %s of a gzip file is the same as the uncompressed file's",
+           tables[i]);
         free(want);
         free(have);
     }
     char *original = malloc(size + 1);
     ssize_t got = pf_afperf_driver.extra->blob_read(&packed.model, 0, original, size + 1, 0, &packed.error);
     ok(pf_extra_of(&packed.model)->n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
-       "the profile carries its uncompressed text");
-    ok(!pf_extra_of(&plain.model)->n_blobs, "uncompressed files carry no text");
+       "a gzip file carries its uncompressed text");
+    ok(!pf_extra_of(&plain.model)->n_blobs, "an uncompressed file carries no text");
     tear_down(&packed);
     set_up(&packed, bytes, packed_size / 2);
     char *warnings = dump_warnings(&packed.model);
     ok(!packed.result && strstr(warnings, "fatal damaged-compression") && packed.model.contexts->count &&
            !unsound(&packed.model, 3),
-       "a truncated gzip file is served up to the cut, with a warning");
+       "a truncated gzip file is read up to its end, with a warning");
     free(warnings);
     free(original);
     free(bytes);
@@ -165,10 +166,10 @@ static void test_lost_header(void)
     write_profile(p.directory, before, sizeof before - 1);
     p.options = (struct pf_options){.cache = 1 << 20};
     p.result = profile_open(&p.model, &pf_afperf_driver, p.directory, "run.afperf", &p.options, &p.error);
-    ok(!p.result, "a file with a header is opened");
+    ok(!p.result, "a file with a header opens");
     write_profile(p.directory, after, sizeof after - 1);
     ok(pf_model_load(&p.model, PF_DERIVED, &p.error) == -1 && p.error.code == ESTALE,
-       "if its header is overwritten before it is loaded, loading fails: the file has changed");
+       "loading fails with ESTALE if the header was overwritten after the file was opened");
     tear_down(&p);
 }
 
@@ -202,7 +203,7 @@ static void test_corpus(void)
     snprintf(corpus, sizeof corpus, "%s/corpus/afperf", shared ? shared : "");
     DIR *directory = shared ? opendir(corpus) : NULL;
     if (!directory) {
-        ok(true, "the corpus # SKIP PROFILEFS_SHARED names none");
+        ok(true, "files of the corpus are valid # SKIP PROFILEFS_SHARED names none");
         return;
     }
     for (const struct dirent *entry; (entry = readdir(directory));)

@@ -110,7 +110,8 @@ static void test_long_records(void)
     free(have);
     text = repeated("a,\"", "x", 2 << 20, "\nb\n", &size);
     have = records_of(text, size);
-    is(have, "unterminated 1:\n2:b\n", "so does a quote that is still open after 1 MiB of a single line");
+    is(have, "unterminated 1:\n2:b\n",
+       "a quote that is still open after 1 MiB of a single line costs one line");
     free(text);
     free(have);
     text = repeated("a,\"b\",", "x", 2 << 20, "\nb\n", &size);
@@ -217,7 +218,7 @@ static void test_doubles(void)
 static void test_units(void)
 {
     ok(afperf_nanoseconds(text_of("microseconds")) == 1000, "words are accepted as units");
-    ok(afperf_nanoseconds(text_of("ms")) == 1000000, "or abbreviations");
+    ok(afperf_nanoseconds(text_of("ms")) == 1000000, "abbreviations are accepted as units");
     ok(afperf_nanoseconds(text_of("\xc2\xb5s")) == 1000 && afperf_nanoseconds(text_of("\xce\xbcs")) == 1000 &&
            afperf_nanoseconds(text_of("\xc3\x8e\xc2\xbcs")) == 1000,
        "microseconds are spelt with a micro sign, a Greek mu, or its mis-decoded forms");

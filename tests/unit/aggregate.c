@@ -38,13 +38,14 @@ static void statistics_of_a_context(void)
     fake_value(&fake, 3, c, m, -12);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, c, &it);
-    ok(it.count == 3, "only partitions with a value count");
-    is_cell(it.sum, "-6", "negative numbers are added");
-    is_cell(it.mean, "-2", "the mean is over the partitions with a value");
-    is_cell(it.min, "-12", "the smallest value");
-    is_cell(it.max, "4", "the largest value");
+    ok(it.count == 3, "statistics of a context count only partitions with a value");
+    is_cell(it.sum, "-6", "the sum of a context includes negative values");
+    is_cell(it.mean, "-2", "the mean of a context is over the partitions with a value");
+    is_cell(it.min, "-12", "the minimum of a context is its smallest value");
+    is_cell(it.max, "4", "the maximum of a context is its largest value");
     ok(fabs(it.stddev.d - sqrt(152.0 / 3)) < 1e-12, "the standard deviation is of the population");
-    is_cell(it.imbalance, "-2", "imbalance is maximum by mean, over the threads with a value");
+    is_cell(it.imbalance, "-2",
+            "the imbalance of a context is maximum by mean, over the threads with a value");
     pf_aggregate_context(fake.aggregate, m, none, &it);
     ok(it.count == 0 && it.sum.type == PF_ABSENT && it.mean.type == PF_ABSENT && it.min.type == PF_ABSENT &&
            it.max.type == PF_ABSENT && it.stddev.type == PF_ABSENT && it.imbalance.type == PF_ABSENT,
@@ -116,7 +117,7 @@ static void shares_above_100_percent(void)
     ok(!pf_aggregate_exceeds_total(fake.aggregate, fine), "shares of measured totals are within 100 %%");
     ok(pf_aggregate_exceeds_total(fake.aggregate, wrapped),
        "shares of counters that wrapped may exceed the total");
-    ok(!pf_aggregate_exceeds_total(fake.aggregate, partner), "which is reported once per pair of partners");
+    ok(!pf_aggregate_exceeds_total(fake.aggregate, partner), "shares above 100 %% are reported for one of two partners");
     ok(pf_aggregate_exceeds_total(fake.aggregate, backwards),
        "shares of clocks that ran backwards may exceed the total");
     ok(!pf_aggregate_exceeds_total(fake.aggregate, negative),
@@ -156,10 +157,12 @@ static void one_partition_speaks_for_all(void)
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, c, &it);
     is_cell(it.sum, "7", "the sum of a metric that shows one partition is that partition's value");
-    is_cell(it.mean, "6", "its mean is over all partitions with a value");
+    is_cell(it.mean, "6",
+            "the mean of a metric that shows one partition is over all partitions with a value");
     pf_aggregate_context(fake.aggregate, m, gone, &it);
-    is_cell(it.sum, "0", "a context without a value there has the sum 0");
-    total_is(&fake, m, "7", "its total is that partition's");
+    is_cell(it.sum, "0",
+            "the sum of a metric that shows one partition is 0 for a context without a value there");
+    total_is(&fake, m, "7", "the total of a metric that shows one partition is that partition's total");
     fake_free(&fake);
 }
 
@@ -185,20 +188,21 @@ static void totals_follow_what_a_metric_says(void)
         fake_value(&fake, 1, leaf, m, 1000);
     }
     fake_finish(&fake);
-    total_is(&fake, all, "1111", "over all contexts");
-    total_is(&fake, frames, "1101", "over frames only: a function's value includes its loops");
-    total_is(&fake, roots, "1", "over roots only: a root's value includes the others");
+    total_is(&fake, all, "1111", "a total is the sum over all contexts");
+    total_is(&fake, frames, "1101",
+             "a total over frames counts functions only, whose values include their loops");
+    total_is(&fake, roots, "1", "a total over roots counts roots only, whose values include the others");
     total_is(&fake, none, "", "a metric that is not additive over contexts has no total");
-    total_is(&fake, low, "111", "minima over partitions, added over contexts");
-    total_is(&fake, high, "1011", "maxima over partitions, added over contexts");
+    total_is(&fake, low, "111", "a total of minima over partitions is added over contexts");
+    total_is(&fake, high, "1011", "a total of maxima over partitions is added over contexts");
     total_is(&fake, apart, "", "a metric that is not additive over partitions has no total");
-    total_is(&fake, without, "0", "the sum of no values is 0");
+    total_is(&fake, without, "0", "the total of a metric without values is 0");
     struct pf_context_statistics it;
     pf_aggregate_context(fake.aggregate, low, leaf, &it);
-    is_cell(it.sum, "100", "a context's sum is the minimum if the metric says so");
+    is_cell(it.sum, "100", "the sum of a context is the minimum over partitions if the metric says so");
     pf_aggregate_context(fake.aggregate, apart, leaf, &it);
     is_cell(it.sum, "", "a context has no sum if partitions are not additive");
-    is_cell(it.mean, "550", "but it has a mean");
+    is_cell(it.mean, "550", "a context of a metric that is not additive over partitions has a mean");
     fake_free(&fake);
 }
 
@@ -221,14 +225,14 @@ static void integers_stay_exact(void)
     fake_cell(&fake, 1, a, low, pf_wide(&big));
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, a, &it);
-    is_cell(it.sum, "36893488147419103229", "a sum of more than 64 bits");
-    is_cell(it.min, "9223372036854775807", "a minimum that came before wider values");
-    is_cell(it.max, "18446744073709551615", "an unsigned maximum");
+    is_cell(it.sum, "36893488147419103229", "a sum of more than 64 bits is exact");
+    is_cell(it.min, "9223372036854775807", "a minimum stays if wider values follow");
+    is_cell(it.max, "18446744073709551615", "a maximum may exceed signed 64 bits");
     pf_aggregate_context(fake.aggregate, m, b, &it);
-    is_cell(it.max, "1267650600228229401496703205376", "a maximum of more than 64 bits");
-    is_cell(it.sum, "1267650600228229401496703205377", "all digits are exact");
-    total_is(&fake, m, "1267650600265122889644122308606", "a total of more than 64 bits");
-    total_is(&fake, low, "7", "the minimum of narrow and wide values");
+    is_cell(it.max, "1267650600228229401496703205376", "a maximum of more than 64 bits is exact");
+    is_cell(it.sum, "1267650600228229401496703205377", "a sum of a wide and a narrow value is exact");
+    total_is(&fake, m, "1267650600265122889644122308606", "a total of more than 64 bits is exact");
+    total_is(&fake, low, "7", "a minimum of narrow and wide values is exact");
     fake_free(&fake);
 }
 
@@ -253,14 +257,14 @@ static void integers_give_way_to_doubles(void)
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, mixed, a, &it);
     is_cell(it.sum, "2.5", "integers and doubles of one metric are added");
-    is_cell(it.max, "3", "earlier integers take part as doubles");
-    is_cell(it.min, "-1", "later integers do too");
+    is_cell(it.max, "3", "the maximum of mixed values may be an earlier integer");
+    is_cell(it.min, "-1", "the minimum of mixed values may be a later integer");
     pf_aggregate_context(fake.aggregate, full, a, &it);
     is_cell(it.sum, "1.7014118346046923e+38", "a sum of more than 128 bits becomes a double");
-    is_cell(it.max, "8.507059173023462e+37", "and so does the maximum");
+    is_cell(it.max, "8.507059173023462e+37", "the maximum becomes a double when the sum exceeds 128 bits");
     total_is(&fake, spread, "1.7014118346046923e+38", "a total of more than 128 bits becomes a double");
     pf_aggregate_context(fake.aggregate, spread, b, &it);
-    is_cell(it.sum, "8.507059173023462e+37", "and so does a value derived from it");
+    is_cell(it.sum, "8.507059173023462e+37", "a sum becomes a double when the total exceeds 128 bits");
     fake_free(&fake);
 }
 
@@ -332,7 +336,7 @@ static void spilling_changes_nothing(void)
         filled += a.count;
     }
     ok(same && filled == 9000, "sums in a temporary file equal sums in memory");
-    total_is(&fake[1], 0, "242959501500", "the total is equal too");
+    total_is(&fake[1], 0, "242959501500", "the total of sums in a temporary file is equal");
     fake_free(&fake[0]);
     fake_free(&fake[1]);
 }
@@ -362,7 +366,7 @@ static void the_cache_bounds_all_together(void)
            first.aggregate->arena.held + second.aggregate->arena.held <= 1 << 20,
        "a second aggregate that does not fit is in a file");
     ok(pf_budget_was_exceeded() && !pf_budget_was_exceeded(),
-       "this is reported once, so that others can be freed");
+       "an aggregate that does not fit is reported once, so that others can be freed");
     fake_init(&small, 1);
     small.options.cache = 1 << 20;
     fake_value(&small, 0, fake_context(&small, PF_NO_CONTEXT, "f", 0),
@@ -372,7 +376,7 @@ static void the_cache_bounds_all_together(void)
     fake_free(&first);
     fake_free(&second);
     make_large(&second);
-    ok(second.aggregate->arena.file < 0, "freeing the first makes room again");
+    ok(second.aggregate->arena.file < 0, "freeing an aggregate makes room for another one in memory");
     fake_free(&second);
     fake_free(&small);
 }
@@ -406,7 +410,8 @@ static void a_disk_that_loses_sums(void)
        "sums in a file are intact");
     must(!ftruncate(fake.aggregate->arena.file, 4096));
     ok(all_of(fake.aggregate) < 20000, "sums remain readable when the disk loses a part of the file");
-    ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO, "but the loss is detected");
+    ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO,
+       "the loss of a part of the file is detected");
     must(!ftruncate(fake.aggregate->arena.file, 0));
     struct pf_order *functions = pf_order_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
     ok(functions != NULL, "the loss is detected while a view is made");
@@ -415,7 +420,7 @@ static void a_disk_that_loses_sums(void)
     pf_aggregate_free(fake.aggregate);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
-       "sums made again are intact");
+       "sums that are computed again are intact");
     fake_free(&fake);
 }
 
@@ -466,7 +471,7 @@ static void one_metric_alone(void)
     must(fake.aggregate);
     struct pf_buf have = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
     is(have.data, want.data, "aggregates of a single metric equal those made for all metrics");
-    total_is(&fake, calls, "0", "other metrics seem to have no values");
+    total_is(&fake, calls, "0", "other metrics of an aggregate of a single metric have no values");
     pf_buf_free(&want);
     pf_buf_free(&have);
     pf_aggregate_free(all);
@@ -515,7 +520,7 @@ static void kept_as_bytes(void)
     struct pf_aggregate *made = fake.aggregate;
     struct pf_buf want = all_text(&fake, 3);
     ok(!pf_aggregate_pack(made, 100, &packed) && !packed.size, "an aggregate with too many bytes is not stored");
-    ok(pf_aggregate_pack(made, 10000, &packed), "other aggregates are stored as bytes");
+    ok(pf_aggregate_pack(made, 10000, &packed), "an aggregate within the limit is stored as bytes");
     fake.aggregate = pf_aggregate_unpack(&fake.model, packed.data, packed.size);
     must(fake.aggregate);
     struct pf_buf have = all_text(&fake, 3);
@@ -543,9 +548,9 @@ static void a_pass_that_nobody_waits_for(void)
     must(!pf_tree_finish(fake.model.contexts, &error));
     struct pf_pass *before = pf_pass_begin(&pass);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
-    ok(!fake.aggregate && error.code == ECANCELED, "a cancelled pass stops");
+    ok(!fake.aggregate && error.code == ECANCELED, "an aggregate is not computed in a cancelled pass");
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
-    ok(!fake.aggregate && error.code == ECANCELED, "so does a pass that is a part of it");
+    ok(!fake.aggregate && error.code == ECANCELED, "a second aggregate is not computed in a cancelled pass");
     pf_pass_end(before);
     fake_free(&fake);
 }
@@ -580,11 +585,13 @@ static void the_primary_metric(void)
     };
     is_primary(metrics, 5, NULL, 4, "the primary metric is `time`");
     is_primary(metrics, 5, "visits", 1, "the primary metric is the requested one");
-    is_primary(metrics, 5, "unheard-of", 4, "if such a metric exists");
-    is_primary(metrics, 4, NULL, 3, "otherwise the first exclusive metric with a time unit");
-    is_primary(metrics, 3, NULL, 1, "otherwise the first exclusive metric");
-    is_primary(metrics, 1, NULL, 0, "otherwise the first metric");
-    is_primary(metrics + 4, 2, NULL, 0, "a metric with values has priority over one without");
+    is_primary(metrics, 5, "unheard-of", 4,
+               "the primary metric is `time` if the requested one does not exist");
+    is_primary(metrics, 4, NULL, 3,
+               "without `time`, the primary metric is the first exclusive metric with a time unit");
+    is_primary(metrics, 3, NULL, 1, "without a time unit, the primary metric is the first exclusive metric");
+    is_primary(metrics, 1, NULL, 0, "without exclusive metrics, the primary metric is the first metric");
+    is_primary(metrics + 4, 2, NULL, 0, "a metric with values is primary rather than one without");
     is_primary(metrics + 5, 1, NULL, 0, "a metric without values can be primary if no metric has values");
     is_primary(metrics, 0, NULL, -1, "a profile without metrics has no primary metric");
 }

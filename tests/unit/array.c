@@ -26,7 +26,7 @@ static void grows_item_by_item(void)
     for (size_t i = 0; i < count; i++)
         good &= items[i] == (uint32_t)i * 7;
     ok(good && count == ITEMS, "an array grows item by item and keeps its items");
-    ok(moves < 16, "moving seldom");
+    ok(moves < 16, "an array that grows item by item moves seldom");
     ok(!pf_array_grow(&items, &room, 5 * (size_t)ITEMS, sizeof *items, &error) && room >= 5 * (size_t)ITEMS &&
            items[ITEMS - 1] == (ITEMS - 1) * 7,
        "an array grows by many items at once");
@@ -44,7 +44,7 @@ static void refuses_what_no_memory_holds(void)
     ok(pf_array_grow(&items, &room, SIZE_MAX / 4, sizeof *items, &error) && error.code == ENOMEM,
        "a size that overflows is refused");
     ok(pf_array_grow(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM,
-       "so is a size that cannot be reached by doubling");
+       "a size that cannot be reached by doubling is refused");
     ok(items == before && room == 3, "a refused growth leaves the array unchanged");
     free(items);
 }
@@ -67,7 +67,7 @@ static void reaches_items_in_any_order(void)
        "items can be reached in any order, and are zero until they are set");
     ok(pf_array_reach(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM &&
            items[3] == 1,
-       "but not beyond the largest index");
+       "an item beyond the largest index is refused");
     free(items);
 }
 

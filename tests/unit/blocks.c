@@ -31,12 +31,13 @@ static void test_age(void)
     struct pf_blocks *blocks = pf_blocks_new(1000);
     ok(!is_there(blocks, 1, 0, 400) && is_there(blocks, 1, 0, 400), "a block that was added is cached");
     ok(!is_there(blocks, 2, 0, 400) && !is_there(blocks, 1, 1, 100),
-       "other texts and indexes are other blocks");
-    ok(pf_blocks_held(blocks) == 900, "bytes are counted");
+       "blocks of other texts or indexes are other blocks");
+    ok(pf_blocks_held(blocks) == 900, "the bytes of cached blocks are counted");
     is_there(blocks, 1, 0, 400);
     is_there(blocks, 3, 7, 300);
     ok(!holds(blocks, 2, 0), "the least recently used block is evicted when the limit is exceeded");
-    ok(holds(blocks, 1, 0) && holds(blocks, 1, 1) && holds(blocks, 3, 7), "other blocks stay cached");
+    ok(holds(blocks, 1, 0) && holds(blocks, 1, 1) && holds(blocks, 3, 7),
+       "blocks that were used more recently stay cached");
     is_there(blocks, 4, 0, 5000);
     ok(pf_blocks_held(blocks) == 0, "a block larger than the limit is evicted when it is released");
     pf_blocks_free(blocks);
@@ -55,7 +56,8 @@ static void test_in_use(void)
         is_there(blocks, 2, i, 300);
     ok(used->data == data && used->data[799] == 'x' && holds(blocks, 1, 0),
        "a block with a reference is not evicted");
-    ok(pf_blocks_held(blocks) <= 1100, "other blocks are evicted instead");
+    ok(pf_blocks_held(blocks) <= 1100,
+       "blocks without a reference are evicted instead of one with a reference");
     pf_blocks_release(blocks, used);
     ok(pf_blocks_held(blocks) <= 1000, "a released block can be evicted");
     pf_blocks_free(blocks);
@@ -68,15 +70,16 @@ static void test_empty(void)
     struct pf_blocks *blocks = pf_blocks_new(1000);
     bool filled;
     struct pf_block *first = pf_blocks_get(blocks, 1, 1, &filled), *second;
-    ok(first && !filled && pf_blocks_held(blocks) == 0, "a miss returns an empty block, of no size");
+    ok(first && !filled && pf_blocks_held(blocks) == 0, "a miss returns an empty block");
     second = pf_blocks_get(blocks, 1, 1, &filled);
     ok(second == first && !filled, "two readers that miss get the same block");
     pf_blocks_fill(blocks, first, calloc(1, 900), 900);
     is_there(blocks, 2, 0, 900);
-    ok(second->data && second->size == 900, "a block that one of them fills is held until the other has read it");
+    ok(second->data && second->size == 900,
+       "a block that one of two readers fills stays until the other has read it");
     const char *data = first->data;
     pf_blocks_fill(blocks, second, calloc(1, 900), 900);
-    ok(second->data == data && pf_blocks_held(blocks) <= 1800, "a block is filled once");
+    ok(second->data == data && pf_blocks_held(blocks) <= 1800, "a block is filled only once");
     pf_blocks_release(blocks, first);
     pf_blocks_release(blocks, second);
     pf_blocks_release(blocks, pf_blocks_get(blocks, 3, 0, &filled));
@@ -129,7 +132,7 @@ static void test_threads(void)
         wrong += workers[t].wrong;
     }
     ok(wrong == 0, "concurrent threads get the blocks of their keys");
-    ok(pf_blocks_held(blocks) <= 3000, "the limit holds");
+    ok(pf_blocks_held(blocks) <= 3000, "concurrent threads do not exceed the limit");
     pf_blocks_free(blocks);
 }
 

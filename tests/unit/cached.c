@@ -52,12 +52,12 @@ static void test_long_folder(void)
     ok(pf_cached_wants_folder(&cached, metrics), "a folder that is not cached should be listed");
     pf_cached_put_long_folder(&cached, metrics);
     ok(!pf_cached_wants_folder(&cached, metrics) && pf_cached_wants_folder(&cached, top),
-       "but not a folder that is known to be too long");
+       "a folder that is known to be too long should not be listed");
     ok(!pf_cached_has_folder(&cached, metrics) && pf_cached_find(&cached, metrics, "time", &entry) == -1,
-       "whose listing is not cached");
+       "the listing of a folder that is too long is not cached");
     pf_cached_pack(&cached, &packed);
     ok(pf_cached_unpack(&again, packed.data, packed.size) && !pf_cached_wants_folder(&again, metrics),
-       "nor in a later process");
+       "a folder that is too long is not listed in a later process");
     for (uint32_t i = 0; i < 1000; i++)
         pf_cached_put_file(&cached, (struct pf_node){PF_METRIC_INFO, i}, 5, NULL);
     ok(!pf_cached_wants_folder(&cached, top), "a folder is not listed if there is no room to cache it");
@@ -79,15 +79,15 @@ static void test_put_and_get(void)
     pf_cached_free(&cached);
     fill(&cached);
     ok(pf_cached_has_folder(&cached, metrics) && !pf_cached_has_folder(&cached, top),
-       "a folder that was added is cached, and no other");
+       "a folder that was added is cached, and no other folder");
     ok(pf_cached_get_entry(&cached, metrics, 1, name, &entry) > 0 && !strcmp(name, "calls") &&
            entry.item == 1 && !pf_cached_get_entry(&cached, metrics, 3, name, &entry),
-       "its entries are found by number");
+       "entries of a cached folder are found by number");
     ok(pf_cached_find(&cached, metrics, "a,b", &entry) > 0 && entry.kind == PF_METRIC_DIR &&
            entry.item == 2 && !pf_cached_find(&cached, metrics, "a", &entry),
-       "and by name");
+       "entries of a cached folder are found by name");
     ok(pf_cached_get_parent(&cached, entry, &entry, name) && entry.kind == PF_METRICS && !strcmp(name, "a,b"),
-       "and by their parents");
+       "the parent of an entry of a cached folder is found");
     ok(ask_file(&cached, info, &size, &text) && size == 5 && !memcmp(text, "text\n", 5),
        "a small file is cached with its text");
     ok(ask_file(&cached, (struct pf_node){PF_METRICS_CSV, 0}, &size, &text) && size == 1000000 && !text,
@@ -106,7 +106,7 @@ static void test_limits(void)
         pf_cached_put_file(&cached, (struct pf_node){PF_PARTITION_INFO, i}, sizeof large - 1, large);
     ok(cached.fields.room < 400000, "the size is bounded for any amount of data: %zu", cached.fields.room);
     ok(ask_file(&cached, (struct pf_node){PF_PARTITION_INFO, 0}, &size, &text) && text,
-       "earlier entries stay");
+       "earlier entries stay when the cache is full");
     pf_cached_free(&cached);
     pf_cached_init(&cached);
     pf_cached_put_file(&cached, info, sizeof large, large);
@@ -142,9 +142,9 @@ static void test_packing(void)
     pf_cached_init(&copy);
     ok(pf_cached_unpack(&copy, packed.data, packed.size) &&
            pf_cached_find(&copy, metrics, "calls", &entry) > 0 && !copy.changed,
-       "the same is cached after packing and unpacking");
+       "the same data is cached after packing and unpacking");
     pf_cached_put_file(&copy, (struct pf_node){PF_WARNINGS_CSV, 0}, 3, "abc");
-    ok(copy.changed, "and more can be added");
+    ok(copy.changed, "data can be added after unpacking");
     pf_cached_free(&copy);
     unsigned sound = 0;
     for (size_t cut = 0; cut < packed.size; cut++) {
@@ -152,7 +152,7 @@ static void test_packing(void)
         sound += pf_cached_unpack(&copy, packed.data, cut);
         pf_cached_free(&copy);
     }
-    ok(sound == 3, "what is cut off is refused, except between two of the three fields");
+    ok(sound == 3, "truncated data is refused, except at the ends of the three fields");
     for (size_t at = 0; at < packed.size; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             packed.data[at] ^= (char)(1u << bit);
@@ -182,7 +182,7 @@ static void test_many_fields(void)
     pf_cached_init(&copy);
     ok(pf_cached_unpack(&copy, packed.data, packed.size) && copy.count < 1000 &&
            pf_cached_find(&copy, metrics, "calls", &entry) > 0,
-       "of more fields than there is room for the first are taken");
+       "the first fields are taken if there are more than there is room for");
     pf_cached_free(&copy);
     pf_buf_free(&packed);
 }

@@ -54,15 +54,15 @@ static void test_keeps(const char *folder)
     put(db, 1, "another");
     ok(has(db, 1, "another"), "a second put replaces the first");
     ok(!stat(path_in(folder, PF_CACHE_NAME), &st) && (st.st_mode & 0777) == 0600,
-       "only its owner can read the file");
+       "only the owner of the database can read it");
     struct pf_cache *other = pf_cache_new(folder);
     ok(has(other, 1, "another"), "a second connection finds the datum");
     put(other, 3, "three");
-    ok(has(db, 3, "three"), "and the first finds the second's");
+    ok(has(db, 3, "three"), "the first connection finds the datum of the second");
     pf_cache_free(other);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(has(db, 3, "three"), "the file outlives the process");
+    ok(has(db, 3, "three"), "a later process finds the datum");
     pf_cache_free(db);
 }
 
@@ -72,7 +72,7 @@ static void test_new_folder(const char *folder)
     snprintf(path, sizeof path, "%s/a/b", folder);
     struct pf_cache *db = pf_cache_new(path);
     put(db, 1, "one");
-    ok(has(db, 1, "one"), "the folder is created if needed");
+    ok(has(db, 1, "one"), "the cache's folder is created if needed");
     pf_cache_free(db);
 }
 
@@ -91,11 +91,12 @@ static void test_large(const char *folder)
     free(stored);
     ok(!pf_cache_get(other, 1, PF_DATUM_PASSES, 2, &size, NULL) &&
            !pf_cache_get(other, 1, PF_DATUM_EXCERPT, 3, &size, NULL),
-       "under its type and number only");
+       "a datum is found only under its type and number");
     value.size = 1000;
     pf_cache_put(other, NULL, 1, PF_DATUM_PASSES, 3, &value);
     stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size, NULL);
-    ok(stored && size == 1000 && !memcmp(stored, value.data, size), "a shorter datum replaces it");
+    ok(stored && size == 1000 && !memcmp(stored, value.data, size),
+       "a shorter datum replaces one of several parts");
     free(stored);
     value.size = LARGE;
     pf_cache_put(db, NULL, 1, PF_DATUM_PASSES, 3, &value);
@@ -173,35 +174,31 @@ static void put_field(struct pf_cache *db, const char *facts, uint64_t number, c
     pf_buf_free(&fields);
 }
 
-/* Copies the stored fields to `texts` in order, each followed by a space. */
-static void read_fields(struct pf_cache *db, char texts[100])
+/* Checks the stored fields: `want` has their texts in order, each followed by a space. */
+static void fields_are(struct pf_cache *db, const char *want, const char *name)
 {
     struct pf_buf fields = {0};
     struct pf_field field;
+    char texts[100] = "";
     fields.data = pf_cache_get(db, 1, PF_DATUM_TREE, 0, &fields.size, NULL);
-    *texts = 0;
     for (const char *at = NULL; fields.data && (at = pf_fields_next(&fields, at, &field));)
-        snprintf(texts + strlen(texts), 100 - strlen(texts), "%.*s ", (int)field.size, at);
+        snprintf(texts + strlen(texts), sizeof texts - strlen(texts), "%.*s ", (int)field.size, at);
+    is(texts, want, name);
     free(fields.data);
 }
 
 static void test_fields(const char *folder)
 {
     struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
-    char texts[100];
     put_field(db, "", 1, "one");
     put_field(other, "", 2, "two");
-    read_fields(db, texts);
-    is(texts, "two one ", "fields of two writers of a source are merged");
+    fields_are(db, "two one ", "fields of two writers of a source are merged");
     put_field(db, "", 1, "uno");
-    read_fields(other, texts);
-    is(texts, "uno two ", "a newer field replaces the one with its key");
+    fields_are(other, "uno two ", "a newer field replaces the one with its key");
     put_field(db, "facts", 3, "three");
-    read_fields(other, texts);
-    is(texts, "facts three ", "fields that depend on other facts are replaced");
+    fields_are(other, "facts three ", "fields that depend on other facts are replaced");
     put_field(db, "facts", 4, "four");
-    read_fields(other, texts);
-    is(texts, "facts four three ", "those that depend on the same facts stay");
+    fields_are(other, "facts four three ", "fields that depend on the same facts stay");
     pf_cache_free(other);
     pf_cache_free(db);
 }
@@ -214,9 +211,9 @@ static void test_sound_fields(void)
     unsigned sound = 0;
     for (size_t size = 1; size <= fields.size; size++)
         sound += pf_fields_are_sound(fields.data, size);
-    ok(sound == 2 && pf_fields_are_sound(fields.data, fields.size), "only whole fields are sound");
+    ok(sound == 2 && pf_fields_are_sound(fields.data, fields.size), "only complete fields are sound");
     memset(fields.data + 12, 0xff, 4);
-    ok(!pf_fields_are_sound(fields.data, fields.size), "not one that is longer than the datum");
+    ok(!pf_fields_are_sound(fields.data, fields.size), "a field that exceeds the datum is not sound");
     pf_buf_free(&fields);
 }
 
@@ -232,10 +229,11 @@ static void test_key(const char *folder)
     pf_cache_clear(db);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(pf_cache_key(db, "source", 6) == key && has(db, 1, NULL), "also after the cache was cleared");
+    ok(pf_cache_key(db, "source", 6) == key && has(db, 1, NULL),
+       "a source has the same key after the cache was cleared");
     pf_cache_free(db);
     db = pf_cache_new(path_in(folder, "elsewhere"));
-    ok(pf_cache_key(db, "source", 6) != key, "but not in another cache");
+    ok(pf_cache_key(db, "source", 6) != key, "a source has another key in another cache");
     pf_cache_free(db);
 }
 
@@ -265,7 +263,7 @@ static void test_place(const char *folder)
     ok(!none, "an unusable folder has no database");
     free(location);
     location = pf_cache_location("/proc/self"); /* a local but read-only file system */
-    ok(location != NULL, "the folder need not be writable");
+    ok(location != NULL, "the cache's folder need not be writable to have a database");
     free(location);
 }
 
@@ -308,7 +306,7 @@ static void test_damaged(const char *folder)
     }
     ok(wrong == 0, "a damaged file yields no wrong data, and is recreated if it is unusable: %u",
        wrong);
-    ok(lost > 0, "some data was lost: %u", lost);
+    ok(lost > 0, "damage loses some data: %u", lost);
 }
 
 static void test_foreign(const char *folder)
@@ -322,7 +320,7 @@ static void test_foreign(const char *folder)
     ok(has(db, 1, NULL), "no data is read from a foreign database");
     put(db, 1, "one");
     put(db, 1, "one");
-    ok(has(db, 1, "one"), "which is replaced by ours");
+    ok(has(db, 1, "one"), "a foreign database is replaced by a new one");
     pf_cache_free(db);
     unlink(path_in(folder, PF_CACHE_NAME));
     make_folder(folder, PF_CACHE_NAME);
@@ -335,7 +333,7 @@ static void test_foreign(const char *folder)
         abort();
     db = pf_cache_new(folder);
     put(db, 1, "one");
-    ok(has(db, 1, NULL), "nor if it is a link");
+    ok(has(db, 1, NULL), "nothing is cached if the path is a symbolic link");
     pf_cache_free(db);
     unlink(path_in(folder, PF_CACHE_NAME));
 }
@@ -358,7 +356,8 @@ static void test_locked(const char *folder)
     sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
     sqlite3_close(other);
     put(db, 2, "two");
-    ok(has(db, 1, "one") && has(db, 2, "two"), "afterwards gets and puts succeed");
+    ok(has(db, 1, "one") && has(db, 2, "two"),
+       "gets and puts succeed after another connection has unlocked the database");
     pf_cache_free(late);
     pf_cache_free(db);
 }
@@ -388,10 +387,10 @@ static void test_full(const char *folder)
     }
     int status;
     waitpid(child, &status, 0);
-    ok(status == 0, "on a full disk, cached data is still right");
+    ok(status == 0, "gets from a full disk return right data or none");
     struct pf_cache *db = pf_cache_new(folder);
     put(db, 1000, text);
-    ok(has(db, 1000, text), "and puts succeed once there is space again");
+    ok(has(db, 1000, text), "puts succeed once there is space again");
     pf_cache_free(db);
 }
 
@@ -444,17 +443,17 @@ static void test_prune(const char *folder)
     for (uint64_t key = 0; key < 500; key++)
         put(db, key, text);
     pf_cache_usage(db, &entries, &before);
-    ok(entries == 500 && before > 500 * sizeof text, "the total size is known");
+    ok(entries == 500 && before > 500 * sizeof text, "the size of the database is known");
     pf_cache_prune(db, 1 << 30, 90);
     pf_cache_usage(db, &entries, &bytes);
-    ok(entries == 500, "data below the limit is kept");
+    ok(entries == 500, "pruning keeps data below the limit");
     pf_cache_prune(db, 400000, 90);
     pf_cache_usage(db, &entries, &bytes);
-    ok(bytes <= 400000 && entries > 50, "beyond the limit data is evicted: %llu are left",
+    ok(bytes <= 400000 && entries > 50, "pruning evicts data beyond the limit: %llu are left",
        (unsigned long long)entries);
     struct stat st;
     pf_cache_free(db);
-    ok(!stat(path_in(folder, PF_CACHE_NAME), &st) && st.st_size < 600000, "the file shrinks");
+    ok(!stat(path_in(folder, PF_CACHE_NAME), &st) && st.st_size < 600000, "pruning shrinks the file");
 }
 
 enum { ROWS = 20000 };

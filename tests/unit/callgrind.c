@@ -15,8 +15,10 @@ static void tells(const struct pf_driver *driver, const char *text, const char *
                   const char *warnings, const char *name)
 {
     struct file file = read_by(driver, text);
+    char about[256];
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -72,12 +74,12 @@ static void costs(void)
                "error overflow|", "a count that exceeds the sum of all functions is in no sum");
     values_are("positions: instr line\nevents: Ir Dr\nfn=f\n0x10 5 1 2\n+3 * 4\n* +1 . 8\n",
                "all,f,Ir,5|all,f,Ir (inc),5|all,f,Dr,10|all,f,Dr (inc),10|", "",
-               "two positions, points for zeros, missing counts");
+               "a cost line may have two positions, points for zeros and missing counts");
     values_are(IR "fn=f\n1 -5\n2\n3:4 1\n5+2 1\n", "all,f,Ir,-3|all,f,Ir (inc),-3|", "",
-               "negative counts, lines without one, ranges");
+               "counts may be negative or missing, and positions may be ranges");
     values_are(IR "fn=f\n1 9223372036854775807\n1 9223372036854775807\n",
                "all,f,Ir,18446744073709551614|all,f,Ir (inc),18446744073709551614|", "",
-               "sums beyond 64 bits");
+               "sums may exceed 64 bits");
     values_are(IR "fn=f\n1 2\njump=3 5\n*\njcnd=1/2 +4\n+1\n2 1\n", "all,f,Ir,3|all,f,Ir (inc),3|", "",
                "the line of a jump has no cost");
     values_are("\n" IR "# a comment\r\n\r\nfn=f\r\n1 2\r\n", "all,f,Ir,2|all,f,Ir (inc),2|", "",
@@ -88,18 +90,18 @@ static void names(void)
 {
     values_are(IR "fl=(1) a.c\nfn=(1) f\n1 1\nfn=(2) (below main)\n1 2\nfn=(below main)\n1 4\nfn=(1)\n1 8\n",
                "all,f,Ir,9|all,f,Ir (inc),9|all,(below main),Ir,6|all,(below main),Ir (inc),6|", "",
-               "numbers abbreviate names; a name may begin with a bracket");
+               "numbers abbreviate names, and a name may begin with a bracket");
     values_are(IR "fn=operator=(A<b=c>::d const&)\n1 1\n",
                "all,operator=(A<b=c>::d const&),Ir,1|all,operator=(A<b=c>::d const&),Ir (inc),1|", "",
                "only the first = is a separator");
     values_are(IR "fn=(7)\n1 1\n", "all,???,Ir,1|all,???,Ir (inc),1|", "error undefined|",
-               "an undefined number");
+               "an undefined number is reported");
     values_are(IR "fn=(7) a\n1 1\nfn=(7) b\n1 2\n",
                "all,a,Ir,1|all,a,Ir (inc),1|all,b,Ir,2|all,b,Ir (inc),2|", "warning redefined|",
-               "a redefined number");
+               "a redefined number is reported");
     values_are(IR "fl=a.c\nfn=f\n1 1\nfl=b.c\nfn=f\n1 2\nfn=g\n1 4\n",
                "all,f,Ir,1|all,f,Ir,2|all,g,Ir,4|all,g,Ir (inc),4|", "",
-               "functions of one name in two files without a file in their calls");
+               "functions of one name in two files are separate");
     values_are(IR "fl=a.c\nfn=f\n1 1\nfi=b.h\n2 2\nfe=a.c\n3 4\nfn=g\n1 8\n",
                "all,f,Ir,7|all,f,Ir (inc),7|all,g,Ir,8|all,g,Ir (inc),8|", "",
                "inlined lines belong to the function");
@@ -114,7 +116,7 @@ static void calls(void)
                "a function's inclusive cost includes the calls of others");
     calls_are("events: A B\nfn=f\ncfn=g\ncalls=0 1\n1 0 0\ncfn=h\ncalls=1 1\n1 0 5\ncfn=h\ncalls=1 1\n1 3\n",
               "all,f,A,0,0,f,g|all,f,A,2,3,f,h|all,f,B,2,5,f,h|",
-              "calls without a count; a metric that is 0 has a row if it is the first");
+              "calls may lack a count, and a metric that is 0 has a row if it is the first");
     values_are(IR
                "fl=(1) a.py\nfl=(2) b.py\nfn=(1) main\nfn=(2) step\n\nfl=(1)\nfn=(1)\n3 1\ncfl=(2)\ncfn=(2)\n"
                "calls=1 0\n3 9\n\nfl=(2)\nfn=(2)\n90 9\n",
@@ -128,7 +130,8 @@ static void calls(void)
                "all,main,Ir,1|all,main,Ir (inc),1|all,f,Ir,5|all,f,Ir (inc),5|", "",
                "recursive calls add nothing to inclusive costs");
     tells(&pf_callgrind_driver, IR "fn=f\ncalls=\n5 7\n", "calls", "all,f,Ir,0,7,f,???|",
-          "error bad-calls|error no-callee|", "a call outside of functions, with an unknown count");
+          "error bad-calls|error no-callee|",
+          "a call outside of functions with an invalid count is reported");
 }
 
 static void lines_are(const char *text, const char *want, const char *warnings, const char *name)
@@ -140,34 +143,36 @@ static void lines(void)
 {
     lines_are(IR "fl=a.c\nfn=f\n3 2\n+1 4\n-1 8\n* 16\n0x10 32\nfn=g\n3 1\n",
               "Ir,26,3,f,a.c|Ir,4,4,f,a.c|Ir,32,16,f,a.c|Ir,1,3,g,a.c|", "",
-              "costs by line: positions are absolute or relative to the last one");
+              "lines.csv: positions are absolute or relative to the last one");
     lines_are(IR "fl=a.c\nfn=f\n3 2\nfi=b.h\n3 4\nfe=a.c\n3 8\nfn=g\n+2 1\n",
-              "Ir,10,3,f,a.c|Ir,4,3,f,b.h|Ir,1,5,g,a.c|", "", "an inlined line is in its own file");
+              "Ir,10,3,f,a.c|Ir,4,3,f,b.h|Ir,1,5,g,a.c|", "",
+              "lines.csv: an inlined line is in its own file");
     lines_are("positions: instr line\nevents: Ir Dr\nfl=a.c\nfn=f\n0x10 5 1 2\n+3 * 4\n-100 +1 . 8\n",
               "Ir,5,5,f,a.c|Dr,2,5,f,a.c|Dr,8,6,f,a.c|", "",
-              "the second position is the line after an address");
+              "lines.csv: the second position is the line if the first is an address");
     lines_are("positions: instr\nevents: Ir\nfl=a.c\nfn=f\n0x10 5\n+3 6\n", "Ir,11,,,|", "",
-              "addresses only: there are no lines");
+              "lines.csv: a file with addresses only has no lines");
     lines_are(IR "fl=a.c\nfn=f\n0 1\n2 2\n-9 4\nfn=g\n0 8\n", "Ir,2,2,f,a.c|Ir,13,,,|", "",
-              "costs without a line are one row");
+              "lines.csv: costs without a line share one row");
     lines_are(IR
               "fl=a.c\nfn=f\n5 1\ncfn=g\ncalls=2 90\n+1 100\n+1 2\njump=1 20\n+1\n+1 4\njcnd=1/2 3\n*\n* 8\n",
               "Ir,1,5,f,a.c|Ir,2,7,f,a.c|Ir,12,9,f,a.c|", "warning shares|",
-              "calls and jumps move the line without adding cost; a call's target does not");
+              "lines.csv: calls and jumps move the line without adding cost, and a call's target does not");
     lines_are("version: 1\npart: 1\nthread: 1\nevents: A B\nfl=(1) a.c\nfn=(1) f\n1 1 2\npart: 2\nthread: 2\n"
               "events: B\nfl=(1)\nfn=(1)\n1 4\n",
-              "A,1,1,f,a.c|B,6,1,f,a.c|", "", "lines of all threads and parts are added");
-    lines_are(IR "ob=x\nfl=a.c\nfn=f\n1 1\nob=y\nfl=a.c\nfn=f\n1 2\n1 -3\n2 5\n2 -5\nfn=g\nfl=\nfn=g\n4 7\n",
-              "Ir,7,4,g,|", "",
-              "a line of several objects is one row; a sum of 0 has none; a file may be unknown");
+              "A,1,1,f,a.c|B,6,1,f,a.c|", "", "lines.csv: lines of all threads and parts are added");
+    lines_are(
+        IR "ob=x\nfl=a.c\nfn=f\n1 1\nob=y\nfl=a.c\nfn=f\n1 2\n1 -3\n2 5\n2 -5\nfn=g\nfl=\nfn=g\n4 7\n",
+        "Ir,7,4,g,|", "",
+        "lines.csv: a line of several objects is one row, a sum of 0 has none, and a file may be unknown");
     lines_are(
         IR "fl=a.c\nfn=f\n1 170141183460469231731687303715884105727\n2 "
            "-170141183460469231731687303715884105727\n1 1\n4294967296 2\n+0x7fffffffffffffffffffffffffffffff "
            "1\n",
         "Ir,1.7014118346046923e+38,1,f,a.c|Ir,-170141183460469231731687303715884105727,2,f,a.c|Ir,2,,,|",
-        "error bad-position|", "sums and positions of any size");
+        "error bad-position|", "lines.csv: sums and positions may have any size");
     lines_are(IR "fl=a.c\nfn=f\n7 x\n+1 2\n", "Ir,2,8,f,a.c|", "error bad-count|",
-              "a line with invalid counts moves the position");
+              "lines.csv: a line with invalid counts moves the position");
 }
 
 /* More source lines than the driver sums in memory. */
@@ -191,7 +196,7 @@ static void many_lines(void)
             break;
         at += length;
     }
-    ok(right == LINES && !*at, "lines are added up and sorted beyond memory");
+    ok(right == LINES && !*at, "lines.csv: lines that exceed memory are added and sorted");
     free(have);
     free(text);
     file_close(&file);
@@ -202,13 +207,13 @@ static void parts(void)
     const char *text = "version: 1\npart: 1\nthread: 2\nevents: A B\nfn=(1) f\n1 1 2\ntotals: 1 2\npart: "
                        "2\nthread: 1\nevents: B C\nfn=(1)\n1 4 8\ntotals: 4 9\npart: 2\nthread: 2\nevents: "
                        "A\nfn=(1)\n1 16\ntotals: 16\n";
-    values_are(text,
-               "2,f,A,17|2,f,A (inc),17|2,f,B,2|2,f,B (inc),2|1,f,B,4|1,f,B (inc),4|1,f,C,8|1,f,C (inc),8|",
-               "warning totals|", "threads by name, events by name, names of earlier parts");
+    values_are(
+        text, "2,f,A,17|2,f,A (inc),17|2,f,B,2|2,f,B (inc),2|1,f,B,4|1,f,B (inc),4|1,f,C,8|1,f,C (inc),8|",
+        "warning totals|", "threads and events are matched by name, and names of earlier parts are known");
     values_are("version: 0.9.6\nevents: T\nfn={main}\n\nsummary: 5\n\n1 5\n",
                "all,{main},T,5|all,{main},T (inc),5|", "", "a summary inside a function does not end it");
     values_are("version: 1\ncmd: unknown\nevents: T\n\nfl=\nfn=root\n1 5\n\ntotal: 5\n",
-               "all,root,T,5|all,root,T (inc),5|", "", "php-memprof's total is not a fault");
+               "all,root,T,5|all,root,T (inc),5|", "", "a total of php-memprof is accepted");
     struct file file = read_by(&pf_callgrind_driver, "version: 1\nthread: 3\nevents: Ir\n");
     is(file.loaded ? (const char *)pf_rows_at(file.model.partitions.items, 0)[1].text : "", "3",
        "a thread without costs is a thread");
@@ -231,13 +236,13 @@ static void units(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct file file = read_by(&pf_callgrind_driver, cases[i].header);
         is(file.loaded && file.model.n_metrics ? file.model.metrics[0].unit : "none", cases[i].unit,
-           "a unit from the event's name or title");
+           "the unit of an event is found in its name or title");
         file_close(&file);
     }
     struct file file = read_by(&pf_callgrind_driver, "creator: x\ncmd: ./a b\nevents: A\n");
     ok(file.model.metrics[1].partner == 0 && file.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
        "inclusive costs are not additive");
-    ok(pf_rows_count(file.model.info) == 2, "the program and the writer are shown");
+    ok(pf_rows_count(file.model.info) == 2, "info.txt shows the program and the writer");
     file_close(&file);
 }
 
@@ -257,23 +262,23 @@ static void long_events(void)
 static void damage(void)
 {
     values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "warning no-newline|",
-               "costs without a newline count: a complete file may end so");
+               "costs in a last line without a newline count, since a complete file may end so");
     values_are(IR "fn=f\n1 2\ntotals: 2", "all,f,Ir,2|all,f,Ir (inc),2|", "warning no-newline|",
-               "so do totals without a newline");
+               "totals in a last line without a newline are accepted");
     values_are(IR "fn=f\n1 2\ntotals: 3", "all,f,Ir,2|all,f,Ir (inc),2|",
-               "warning no-newline|warning totals|", "and they are compared with the sums");
+               "warning no-newline|warning totals|", "totals in a last line without a newline are compared with the sums");
     values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|",
-               "half a keyword is a truncation");
-    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "so is half a name");
+               "a last line with half a keyword is a truncation");
+    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "a last line with half a name is a truncation");
     values_are("creator: yappi\n" IR "fn=f\n1 2", "all,f,Ir,2|all,f,Ir (inc),2|", "",
-               "yappi writes no newline at the end");
+               "a last line of yappi without a newline is accepted");
     values_are(IR "fn=f\n\001garbage\nqq=1\n12 abc\n+x 5\n3 1 2\n4 8\n", "all,f,Ir,9|all,f,Ir (inc),9|",
                "warning bad-line|warning bad-line|error bad-count|error bad-position|warning excess-counts|",
                "invalid lines are skipped");
     values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|",
-               "costs outside of functions");
+               "costs outside of functions are reported");
     values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
-               "a call without costs");
+               "a call without costs is reported");
     values_are(MARK IR "fn=f\n1 2\n", "all,f,Ir,2|all,f,Ir (inc),2|", "", "a byte order mark is skipped");
     tells(&pf_callgrind_driver,
           IR "fn=f\ncfn=g\ncalls=999999999999999999999999999999999999999999 1\n1 5\ncfn=g\ncalls=12abc 1\n1 "
@@ -282,15 +287,15 @@ static void damage(void)
           "calls whose number is invalid are not counted");
     tells(&pf_callgrind_driver, IR "fn=f\n1 9\ncfn=g\ncalls=1 1\ncfn=h\ncalls=2 1\n1 5\ncfn=i\ncalls=4 1\n",
           "calls", "all,f,Ir,2,5,f,h|", "error no-costs|error no-costs|warning shares|",
-          "a call without costs before another call, or at the end");
+          "a call without costs before another call or at the end is reported");
     tells(&pf_callgrind_driver,
           IR "fn=f\n1 85070591730234615865843651857942052864\ncfn=g\ncalls=1 1\n"
              "1 85070591730234615865843651857942052864\n",
           "calls", "all,f,Ir,1,85070591730234615865843651857942052864,f,g|", "warning shares|",
           "an inclusive cost that exceeds 128 bits still exceeds the total");
-    refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
-    refused("version: 1\nfn=f\n1 1\n", "so are costs without events");
-    refused("version: 1\n", "and a file without events");
+    refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "a later version is refused");
+    refused("version: 1\nfn=f\n1 1\n", "a file with costs and without events is refused");
+    refused("version: 1\n", "a file without events is refused");
 }
 
 /* Costs of 0 add no lines, whose sorting reports its end, too. */
@@ -311,25 +316,27 @@ static void cachegrind(void)
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2 3\n0 4  . \nfi=a.h\n3 8\nfn=g\n1 16\nsummary: 30 3\n",
              head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,6|all,f,Dr,3|all,f,Ir,8|all,g,Ir,16|", "",
-          "Cachegrind may list a function in two files");
+          "Cachegrind: a function may be listed in two files");
     tells(&pf_cachegrind_driver, text, "lines",
-          "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "", "with costs by line");
+          "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "",
+          "Cachegrind: lines.csv has the costs by line");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 -2\n-7 4\nzz\nsummary: 5 0\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,-2|",
-          "warning bad-line|warning bad-line|warning totals|", "differences, invalid lines, a wrong summary");
+          "warning bad-line|warning bad-line|warning totals|", "Cachegrind: counts may be negative, and invalid lines and a wrong summary are reported");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "warning no-newline|warning no-summary|",
-          "a cut file");
+          "Cachegrind: a truncated file is reported");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "warning no-newline|",
-          "a complete file without a newline at its end");
+          "Cachegrind: a complete file may lack the newline at its end");
     snprintf(text, sizeof text, MARK "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0\n", head);
-    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "", "a byte order mark is skipped");
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "",
+          "Cachegrind: a byte order mark is skipped");
     snprintf(text, sizeof text,
              "%sfl=a.c\nfn=f\n1 2 3\ncfn=g\ncalls=1 1\n1 5\nthread: 2\ntotals: 1\nsummary: 7 3\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,7|all,f,Dr,3|",
           "warning bad-line|warning bad-line|warning bad-line|warning bad-line|",
-          "calls and threads, which Cachegrind never writes, are skipped");
+          "Cachegrind: calls and threads are skipped");
 }
 
 static void probing(void)
@@ -338,20 +345,27 @@ static void probing(void)
         const char *what, *text;
         bool callgrind, cachegrind;
     } cases[] = {
-        {"the first line of Callgrind is sufficient", "# callgrind format\nversion: 1\n", true, false},
-        {"Callgrind before 3.15", "version: 1\ncreator: x\n\nevents: Ir\n\nfl=(1) a\n", true, false},
-        {"gperftools writes no header", "events: Hits\n\nfl=(1) a\nfn=(1) f\n", true, false},
-        {"a byte order mark before it", MARK "version: 1\ncreator: x\nevents: Ir\n\nfl=(1) a\n", true, false},
-        {"or before the magic line", MARK "# callgrind format\nversion: 1\n", true, false},
-        {"or before Cachegrind's", MARK "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
-        {"xdebug appends", "\n==== NEW PROFILING FILE ====\nversion: 0.9.6\ncmd: a\nevents: Time\n\nfl=a\n",
-         true, false},
+        {"the first line of Callgrind is recognised", "# callgrind format\nversion: 1\n", true, false},
+        {"a file of Callgrind before 3.15 is recognised",
+         "version: 1\ncreator: x\n\nevents: Ir\n\nfl=(1) a\n", true, false},
+        {"a file of gperftools without a header is recognised", "events: Hits\n\nfl=(1) a\nfn=(1) f\n", true,
+         false},
+        {"a header after a byte order mark is recognised",
+         MARK "version: 1\ncreator: x\nevents: Ir\n\nfl=(1) a\n", true, false},
+        {"the first line of Callgrind after a byte order mark is recognised",
+         MARK "# callgrind format\nversion: 1\n", true, false},
+        {"a header of Cachegrind after a byte order mark is recognised",
+         MARK "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
+        {"a file to which xdebug appends is recognised",
+         "\n==== NEW PROFILING FILE ====\nversion: 0.9.6\ncmd: a\nevents: Time\n\nfl=a\n", true, false},
         {"a call identifies Callgrind if the header does not",
          "cmd: a\nevents: Time\nfl=a\nfn=f\n1 2\ncfn=g\ncalls=1 0\n1 2\n", true, false},
-        {"Cachegrind begins with descriptions", "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
-        {"or with the command", "cmd: b\nevents: Ir\nfl=a\nfn=f\n1 2\nsummary: 2\n", false, true},
-        {"a YAML key is not an events line", "events:\n  - push\n", false, false},
-        {"nor is a version without events", "version: 1\nname: x\n", false, false},
+        {"a file of Cachegrind with descriptions is recognised", "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n",
+         false, true},
+        {"a file of Cachegrind with a command is recognised",
+         "cmd: b\nevents: Ir\nfl=a\nfn=f\n1 2\nsummary: 2\n", false, true},
+        {"a YAML key `events` is rejected", "events:\n  - push\n", false, false},
+        {"a version without events is rejected", "version: 1\nname: x\n", false, false},
         {"assignments are rejected", "cmd: make\nfn=x\n", false, false},
         {"Massif's format is rejected", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false,
          false},

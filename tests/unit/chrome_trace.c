@@ -20,8 +20,10 @@ static void table_reads(const char *text, const char *table, const char *want, c
 static void reads_as(const char *text, const char *values, const char *warnings, const char *name)
 {
     struct file file = trace(text);
+    char about[256];
     table_is(&file, "values", values, name);
-    warnings_are(&file, warnings, "    and a warning says so");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -37,43 +39,43 @@ static void nesting(void)
         "", "slices are nested in those that are open when they begin");
     reads_as("{\"traceEvents\":[" X("5", "1", "b") "," X("0", "10", "a") "],\"x\":1}",
              "1/2,a,time,9000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "events are in any order, also in an object");
+             "events may be in any order, and in an object");
     reads_as("[" X("0", "1", "b") "," X("0", "3", "a") "]",
              "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "of two slices that begin at once, the longer one is the outer one");
+             "the longer of two slices that begin at once is the outer one");
     reads_as("[" X("0", "1", "b") "," AT("s", "0", "flow") "," X("0", "3", "a") "]",
              "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "    events of other kinds may be between them");
+             "slices that begin at once may have other events between them");
     reads_as("[" AT("B", "0", "a") "," X("0", "5", "b") "," AT("E", "2", "a") "]",
              "1/2,a,calls,1|1/2,a>b,time,5000|1/2,a>b,calls,1|", "",
-             "B and X events at one time are nested in file order; the last one to begin has the time");
+             "B and X events at one time are nested in file order, and the last one to begin has the time");
     reads_as("[" X("0", "0", "a") "," AT("B", "0", "b") "," AT("E", "1", "b") "]",
              "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "", "a slice without duration has no children");
     reads_as("[" AT("B", "0", "a") "," AT("B", "1", "b") "," AT("E", "2", "a") "," AT("E", "4", "b") "]",
              "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,3000|1/2,a>b,calls,1|", "",
-             "an E ends the B with its name, also below another one");
+             "an E ends the B with its name, even if another B is nested in it");
     reads_as("[" AT("B", "0", "a") ",{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":3}]",
              "1/2,a,time,3000|1/2,a,calls,1|", "", "an E without a name ends the innermost B");
     reads_as("[" AT("B", "0", "a") "," AT("E", "3", "") "]", "1/2,a,time,3000|1/2,a,calls,1|", "",
-             "    also a B with an empty name");
+             "an E with an empty name ends the innermost B");
 }
 
 static void damage(void)
 {
     reads_as("[" X("0", "10", "a") "," X("5", "10", "b") "]",
              "1/2,a,time,5000|1/2,a,calls,1|1/2,a>b,time,10000|1/2,a>b,calls,1|", "warning overlap|",
-             "a slice that overlaps an end keeps its time, the outer one has the rest");
+             "a slice that ends after its outer slice keeps its time, and the outer one has the rest");
     reads_as("[" AT("B", "0", "a") "," X("1", "9", "b") "]",
              "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,9000|1/2,a>b,calls,1|", "warning no-end|",
              "a B without an E ends with the last event of its thread");
     reads_as("[" AT("E", "0", "a") "]", "", "warning stray-end|", "an E without a B is ignored");
     reads_as("[" X("0", "1", "a") ",\n", "1/2,a,time,1000|1/2,a,calls,1|", "", "an array without its end is complete");
     reads_as("[" X("0", "1", "a") ",]", "1/2,a,time,1000|1/2,a,calls,1|", "",
-             "so is an array with a comma before its end");
+             "an array with a comma before its end is complete");
     reads_as("[" X("0", "1", "a") ",{\"ph\":\"X\",\"ts", "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
-             "but not one with a truncated event");
+             "an array with a truncated event is truncated");
     reads_as("{\"traceEvents\":[" X("0", "1", "a"), "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
-             "nor an object without its end");
+             "an object without its end is truncated");
     reads_as("[" X("0", "1", "a") ",}", "1/2,a,time,1000|1/2,a,calls,1|", "fatal damaged|",
              "malformed JSON ends reading");
     reads_as("[7,[1],{\"ts\":1}," X("0", "-1", "a") "," X("0", "[]", "b") "," X("\\u0031", "1", "c") "," AT(
@@ -81,7 +83,7 @@ static void damage(void)
              "1/2,a,calls,1|1/2,b,calls,1|",
              "warning no-event|warning no-event|warning no-event|warning negative-duration|warning "
              "no-duration|fatal damaged|",
-             "items that are not events, or have no time");
+             "items that are not events or have no time are reported");
 }
 
 static void times(void)
@@ -134,14 +136,14 @@ static void other_events(void)
         "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":5,\"name\":\"mem\",\"args\":{\"a\":3}},"
         "{\"ph\":\"Q\",\"pid\":1,\"tid\":2,\"ts\":6}]";
     table_reads(text, "async", "1/2,1000,b,0x1,fs,read|1/2,4000,e,17,,read|",
-                "asynchronous events with their ids");
+                "async.csv has asynchronous events with their ids");
     table_reads(text, "counters", "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
-                "counters, one row per series");
-    table_reads(text, "instants", "1/3,3000,g,,mark|", "instants");
+                "counters.csv has one row per series");
+    table_reads(text, "instants", "1/3,3000,g,,mark|", "instants.csv has instant events");
     table_reads(text, "trace",
                 "1/2,1000,,,,b,read|1/2,2000,,,,C,mem|1/2,4000,,,,e,read|1/2,5000,,,,C,mem|1/"
                 "2,6000,,,,Q,(unnamed)|1/3,3000,,,,i,mark|",
-                "all of them are on the time line and in no stack");
+                "trace.csv has events other than slices, without a depth");
     struct file file = trace(text);
     struct pf_restriction only = PF_UNRESTRICTED;
     for (unsigned hop = 1; hop < 3; hop++) {
@@ -152,7 +154,7 @@ static void other_events(void)
     }
     only.partition = 1;
     char *have = table_text(&file.model, "trace", only, 1);
-    is(have, "1/3,3000,,,,i,mark|", "a single thread");
+    is(have, "1/3,3000,,,,i,mark|", "a walk restricted to a thread yields its events");
     free(have);
     file_close(&file);
 }
@@ -193,7 +195,7 @@ static void equal_times(void)
     many_at_once(5000, "1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5000|", "",
                  "any number of slices that begin at once are nested by their durations");
     many_at_once((1 << 20) + 5, "1/2,b,calls,1048576|1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5|",
-                 "warning equal-times|", "a million of them at once");
+                 "warning equal-times|", "more than a million slices that begin at once are nested in part");
 }
 
 static unsigned sure(const char *name, const char *text)
@@ -207,8 +209,10 @@ static void probing(void)
     ok(sure("x", " [\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1") > 0, "an array is recognised by its first element");
     ok(!sure("x.json", "[{\"ph\":7.1,\"ts\":1}]"), "objects with pH values are rejected");
     ok(!sure("x.json", "[{\"name\":\"a\"}]"), "other lists of objects are rejected");
-    ok(!sure("x.json", "[1,2]") && !sure("x.json", "[]") && !sure("x.json", "{}"), "so are other values");
-    ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"), "the member must be at the top level");
+    ok(!sure("x.json", "[1,2]") && !sure("x.json", "[]") && !sure("x.json", "{}"),
+       "other JSON values are rejected");
+    ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"),
+       "a member traceEvents below the top level is not sufficient");
 }
 
 #define COUNTER(args) "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"n\",\"args\":" args "}"
@@ -225,12 +229,13 @@ static void not_finite(void)
     reads_as(
         "[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":nan,\"args\":{\"bw\":inf},\"name\":\"a\"}," X(
             "2", "1", "b") "]",
-        "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "warning no-duration|", "a duration that is NaN");
+        "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "warning no-duration|",
+        "a duration that is NaN is reported");
     struct file file = trace(
         "[{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"x\":nan,\"name\":\"t\"}},"
         "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"a\":1,\"b\":oops,\"c\":2}}]");
     table_is(&file, "counters", "1/2 t,1000,1,,a,(unnamed)|", "args are used up to malformed JSON");
-    warnings_are(&file, "warning bad-args|", "    with a warning");
+    warnings_are(&file, "warning bad-args|", "malformed JSON in args is reported");
     file_close(&file);
 }
 
@@ -256,7 +261,7 @@ static void much_memory(void)
     file_open(&file, &pf_chrome_trace_driver, "a.json", text, strlen(text), 1 << 20);
     const struct pf_rows *warnings = file.model.warnings;
     ok(file.loaded && pf_rows_count(warnings) && !strcmp(pf_rows_at(warnings, 0)[3].text, "too-large"),
-       "memory is bounded");
+       "a file that takes too much memory is reported");
     file_close(&file);
     free(text);
 }

@@ -16,9 +16,11 @@ static void file_reads(const char *text, const char *table, const char *want, co
                        const char *name)
 {
     struct file file;
+    char about[256];
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and a warning says so");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -28,9 +30,9 @@ static void samples(void)
     file_reads(text, "values",
                "all,(root)>f,samples,2|all,(root)>f,time,65000|all,(root)>(anonymous),samples,1|all,(root)>("
                "anonymous),time,20000|",
-               "", "a sample lasts until the next one, the last to the end");
+               "", "a sample lasts until the next one, and the last one until the end");
     file_reads(text, "trace", "all,15000,10000,1,1,f|all,25000,20000,1,2,(anonymous)|all,45000,55000,1,1,f|",
-               "", "a row a sample");
+               "", "trace.csv has one row per sample");
     file_reads("{" NODES TIMES("2,3", "20,-5") "}", "trace",
                "all,25000,5000,1,2,(anonymous)|all,30000,70000,1,1,f|", "warning backwards|",
                "samples are sorted by time");
@@ -39,11 +41,11 @@ static void samples(void)
                "a sample of an unknown node ends the previous sample");
     file_reads("{" NODES TIMES("2,3", "5") "}", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,85000|all,(root)>(anonymous),samples,1|",
-               "warning counts|", "missing times");
+               "warning counts|", "missing times are reported");
     file_reads("{" NODES "}", "values", "all,(root)>(anonymous),samples,4|", "warning no-samples|",
-               "without samples, hit counts are shown");
+               "a profile without samples shows the hit counts");
     file_reads("{\"timeDeltas\":[1],\"samples\":[2],\"endTime\":3,\"startTime\":1," NODES "}", "values",
-               "all,(root)>f,samples,1|all,(root)>f,time,1000|", "", "members are in any order");
+               "all,(root)>f,samples,1|all,(root)>f,time,1000|", "", "members may be in any order");
     file_reads("{\"id\":1,\"result\":{\"profile\":{" NODES TIMES("2", "90") "}}}", "values",
                "all,(root)>f,samples,1|", "", "a profile within a reply of the inspector is found");
     file_reads("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"r\"}},{\"id\":2,\"parent\":1," FRAME(
@@ -74,11 +76,11 @@ static void trees(void)
             3, "g", "") "," NODE(3, "again", "") "],\"samples\":[3]}",
         "values", "all,r>g,samples,1|",
         "warning repeated-id|warning no-node|warning two-parents|warning cycle|warning counts|",
-        "the first of duplicate nodes and parents is used, cycles are cut");
+        "the first of duplicate nodes and parents is used, and cycles are cut");
     file_reads("{\"nodes\":[" NODE(2, "f", ",\"children\":[3]") "," NODE(
                    3, "g", ",\"children\":[2]") "],\"samples\":[3]}",
                "values", "all,f>g,samples,1|", "warning cycle|warning counts|",
-               "    also if no node is a root");
+               "a cycle is cut if no node is a root");
     file_reads(
         "{\"head\":{" FRAME("(root)", 0) ",\"selfSize\":0,\"id\":1,\"children\":[{\"children\":[{" FRAME(
             "g", 1) ",\"selfSize\":5}],\"selfSize\":7," FRAME("f", 2) "}]}}",
@@ -88,15 +90,15 @@ static void trees(void)
                "{\"functionName\":\"f\",\"lineNumber\":4,\"id\":2,\"hitCount\":1,\"children\":[]}]},"
                "\"startTime\":1,\"endTime\":2,\"samples\":[2,2],\"timestamps\":[1000,1500,1900]}",
                "trace", "all,1000000,500000,1,1,f|all,1500000,400000,1,1,f|", "",
-               "old files: time stamps, including one for the end");
+               "old files have time stamps, including one for the end");
     file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
                "\"startTime\":1.0000005,\"endTime\":2,\"samples\":[2,2]}",
                "trace", "all,1000000500,499999750,0,0,f|all,1500000250,499999750,0,0,f|", "",
-               "    without time stamps, samples are evenly spaced");
+               "samples of old files without time stamps are evenly spaced");
     file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
                "\"startTime\":\"1.5\",\"endTime\":\"2\",\"samples\":[2,2]}",
                "trace", "all,1500000000,250000000,0,0,f|all,1750000000,250000000,0,0,f|", "",
-               "    start and end may be texts");
+               "start and end of old files may be texts");
 }
 
 static void damage(void)
@@ -123,14 +125,15 @@ static void invalid_times(void)
         file_reads(text, "trace", "all,15000,20000,1,1,f|all,35000,65000,1,1,f|", "warning bad-number|",
                    "a sample with an invalid delta is skipped");
         file_reads(text, "values", "all,(root)>f,samples,2|all,(root)>f,time,85000|", "warning bad-number|",
-                   "    and not counted");
+                   "a sample with an invalid delta is not counted");
         snprintf(
             text, sizeof text,
             "{\"head\":{" FRAME("f", 1) ",\"id\":2,\"hitCount\":1,\"children\":[]},\"startTime\":1,"
                                         "\"endTime\":2,\"samples\":[2,2,2],\"timestamps\":[1000,%s,1900,%s]}",
             invalid[i], invalid[i]);
         file_reads(text, "trace", "all,1000000,900000,0,0,f|all,1900000,1998100000,0,0,f|",
-                   "warning bad-number|warning bad-number|", "    nor one whose time stamp is not a time");
+                   "warning bad-number|warning bad-number|",
+                   "a sample with an invalid time stamp is skipped");
     }
 }
 
@@ -150,7 +153,7 @@ static void deep(void)
     struct file file;
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, size, 1 << 20);
     ok(file.loaded && file.model.contexts->count == DEPTH && !pf_rows_count(file.model.warnings),
-       "a heap may be deep");
+       "a heap profile may have 1500 levels");
     file_close(&file);
     free(text);
 }
@@ -163,12 +166,12 @@ static unsigned sure(const char *name, const char *text)
 static void probing(void)
 {
     ok(sure("x", "{" NODES) > 0, "nodes with a callFrame are recognised");
-    ok(sure("x", "{\"head\":{\"callFrame\":{},\"selfSize\":0") > 0, "so is a head with a selfSize");
+    ok(sure("x", "{\"head\":{\"callFrame\":{},\"selfSize\":0") > 0, "a head with a selfSize is recognised");
     ok(sure("x", "{\"typeId\":\"CPU\",\"head\":{\"functionName\":\"\",\"hitCount\":0") > 0,
-       "so is a function with hits");
+       "a function with hits is recognised");
     ok(!sure("x.json", "{\"nodes\":[{\"id\":1}]}"), "other nodes are rejected");
-    ok(!sure("x.json", "{\"nodes\":[1,2],\"snapshot\":{}}"), "so are heap snapshots");
-    ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "so are other heads");
+    ok(!sure("x.json", "{\"nodes\":[1,2],\"snapshot\":{}}"), "heap snapshots are rejected");
+    ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "other heads are rejected");
 }
 
 static void much_memory(void)
@@ -176,8 +179,8 @@ static void much_memory(void)
     struct file file;
     char *text = repeated("{\"nodes\":[" NODE(1, "f", ""), ",{}", 5000000, "],\"samples\":[1]}");
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
-    warnings_are(&file, "fatal damaged|warning no-samples|", "memory is bounded");
-    ok(file.loaded && file.model.contexts->count, "    and the samples before the limit are kept");
+    warnings_are(&file, "fatal damaged|warning no-samples|", "nodes that take too much memory are reported");
+    ok(file.loaded && file.model.contexts->count, "the nodes before the memory limit are kept");
     file_close(&file);
     free(text);
 }

@@ -9,7 +9,7 @@ static void cell(struct pf_cell cell, const char *want, const char *name)
     struct pf_buf out = {0};
     pf_buf_str(&out, "<");
     pf_csv_cell(&out, &cell);
-    ok(pf_csv_cell_size(&cell) == strlen(want), "%s: size", name);
+    ok(pf_csv_cell_size(&cell) == strlen(want), "%s: the size is exact", name);
     ok(out.size == 1 + strlen(want) && !memcmp(out.data + 1, want, out.size - 1), "%s: prints as %s", name,
        want);
     pf_buf_free(&out);
@@ -26,11 +26,12 @@ static void text(const char *bytes, size_t size, const char *want, const char *n
 {
     bool same = size == strlen(want) && !memcmp(bytes, want, size);
     cell(pf_text(bytes, size), want, name);
-    ok(pf_text_is_plain(bytes, size) == (same && is_ascii(bytes, size)), "%s: plain or not", name);
+    ok(pf_text_is_plain(bytes, size) == (same && is_ascii(bytes, size)), "%s: plain text is recognised",
+       name);
     struct pf_cell marked = pf_text(bytes, size);
     pf_cell_mark(&marked);
     ok(marked.quoted == (strlen(want) == size + 2 && *want == '"' && !memcmp(bytes, want + 1, size)),
-       "%s: in quotes as it is or not", name);
+       "%s: text that only needs quotes is recognised", name);
     cell(marked, want, name);
 }
 
@@ -74,8 +75,8 @@ static void texts(void)
     string("a,\n\"\\", "\"a,\\n\"\"\\\\\"", "all of them in one cell");
     string("\xc3\xa4\xe2\x82\xac", "\xc3\xa4\xe2\x82\xac", "UTF-8");
     string("a\xff/\xc3\xa4/\xe2\x82", "a\\xFF/\xc3\xa4/\\xE2\\x82", "a path of any bytes");
-    string("\xff\x80 not UTF-8", "\\xFF\\x80 not UTF-8", "bytes that are no UTF-8 as hex digits");
-    string("caf\xc3\xa9\xc3, \"", "\"caf\xc3\xa9\\xC3, \"\"\"", "half a character between others");
+    string("\xff\x80 not UTF-8", "\\xFF\\x80 not UTF-8", "bytes that are not UTF-8");
+    string("caf\xc3\xa9\xc3, \"", "\"caf\xc3\xa9\\xC3, \"\"\"", "an incomplete character between others");
     cell(pf_plain("0x1f", 4), "0x1f", "text known to be plain");
 }
 
@@ -102,7 +103,7 @@ static void out_of_memory_is_remembered(void)
     struct pf_cell cells[] = {pf_int(1), pf_text("a", 1), pf_text(",", 1)};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         pf_csv_cell(&out, &cells[i]);
-    ok(out.failed && out.size == 0, "a failed buffer stays as it is");
+    ok(out.failed && out.size == 0, "a failed buffer is unchanged");
 }
 
 int main(void)

@@ -86,13 +86,13 @@ static void markup_is_taken_as_it_comes(void)
     const struct pf_model *model = &fixture.model;
     is(model->n_metrics ? model->metrics[0].name : "", "a<b", "CDATA is text");
     is(model->n_metrics ? model->metrics[0].unit : "", "A & B &nothing; 1 < 2",
-       "characters that should be escaped but are not stand for themselves");
+       "characters that should be escaped but are not are text");
     is(model->version, "4.4", "values without quotes are accepted");
     for (size_t i = 0; i < model->n_tables; i++)
         if (!strcmp(model->tables[i].name, "attributes"))
             is(rows_text(pf_table_rows(&model->tables[i])), "a b & \"c\" \xe2\x98\xba|x y|",
                "character references are decoded");
-    ok(is_sound(&fixture), "none of this causes a warning");
+    ok(is_sound(&fixture), "unusual markup has no warnings");
     tear_down(&fixture);
 }
 
@@ -110,7 +110,7 @@ static void a_cut_anchor_is_fatal(void)
         tear_down(&fixture);
     }
     ok(all, "an anchor truncated anywhere can be opened");
-    ok(told, "with a warning that it is truncated");
+    ok(told, "an anchor truncated anywhere is reported");
 }
 
 static void names_may_be_long(void)
@@ -131,7 +131,7 @@ static void names_may_be_long(void)
     const struct pf_tree *tree = fixture.model.contexts;
     ok(!fixture.result && tree->count == 1 && pf_interned(tree->strings, tree->name[0]).size > 100000 &&
            pf_interned(tree->strings, tree->name[0]).size < 700000,
-       "endless names are truncated");
+       "names of megabytes are truncated");
     tear_down(&fixture);
 }
 
@@ -301,9 +301,9 @@ static void threads_have_names_of_their_own(void)
              "<rank>5</rank><thread Id='1'><name>one</name><rank>1</rank></thread>"
              "<thread Id='0'><name>zero</name><rank>0</rank></thread></process></node></machine></system>"));
     is(rows_text(fixture.model.partitions.items), "0 zero|1 one|",
-       "so they have in the syntax of version 4.0; the id is the column, whatever the document's order");
+       "threads of version 4.0 have names, and are ordered by id");
     is(rows_text(fixture.model.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
-       "or with elements for machine, node, process and thread");
+       "threads of version 4.0 are located by machine, node and process");
     tear_down(&fixture);
 }
 
@@ -321,12 +321,12 @@ static void wrong_ids_are_fatal(void)
                        SYSTEM));
     ok(!fixture.result && warns(&fixture, "fatal", "doubled-id") &&
            pf_tree_id(fixture.model.contexts, 1) == 1,
-       "so is a duplicate call path, and ids are replaced by numbers");
+       "a duplicate call path is reported, and ids are replaced by numbers");
     tear_down(&fixture);
     set_up_anchor(
         &fixture,
         WITH("", PROGRAM, "<system><systemtreenode Id='0'><location Id='1'/></systemtreenode></system>"));
-    ok(!fixture.result && warns(&fixture, "fatal", "bad-id"), "so is a missing column");
+    ok(!fixture.result && warns(&fixture, "fatal", "bad-id"), "a missing location is reported");
     tear_down(&fixture);
 }
 

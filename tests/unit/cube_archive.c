@@ -47,7 +47,7 @@ static void archives_come_in_many_ways(void)
     put_metric(&tar);
     put_text(&tar, "./anchor.xml", ONE_METRIC);
     put_zeros(&tar, 16384);
-    ok(can_be_read(&tar), "names may begin with ./, and many zeros may end the file");
+    ok(can_be_read(&tar), "names may begin with ./, and many blocks of zeros may end the file");
 
     put_metric(&tar);
     put_text(&tar, "anchor.xml", "<cube/>");
@@ -102,13 +102,13 @@ static void members_are_carried(void)
            !strcmp(extra->blobs[1].name, "anchor.xml"),
        "a member that is not a matrix is carried as a file");
     ssize_t size = pf_cube_driver.extra->blob_read(&fixture.model, 0, text, sizeof text, 4, &fixture.error);
-    ok(size == 9 && !memcmp(text, "on a wall", 9), "and can be read at any offset");
+    ok(size == 9 && !memcmp(text, "on a wall", 9), "a carried file can be read at any offset");
     tear_down(&fixture);
 
     put_metric(&tar);
     set_up(&fixture, &tar);
     ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && pf_extra_of(&fixture.model)->n_blobs == 2,
-       "without an anchor the members are served as files, with a warning");
+       "an archive without an anchor has its members as files, and a warning");
     tear_down(&fixture);
 }
 
@@ -125,7 +125,7 @@ static void a_cut_file_keeps_what_came_before(void)
     put_zeros(&tar, 100);
     set_up(&fixture, &tar);
     values_are(&fixture, ONE_VALUE, "members before the end of a cut file are read");
-    ok(warns(&fixture, "fatal", "cut"), "and the truncation is reported");
+    ok(warns(&fixture, "fatal", "cut"), "the end of a truncated file is reported");
     tear_down(&fixture);
 
     put_text(&tar, "anchor.xml", ONE_METRIC);
@@ -156,13 +156,14 @@ static void a_damaged_metric_leaves_the_others(void)
                         METRIC(2, "INCLUSIVE", "c", "DOUBLE") METRIC(3, "INCLUSIVE", "d", "DOUBLE")
                             METRIC(4, "INCLUSIVE", "e", "DOUBLE") METRIC(5, "INCLUSIVE", "f", "DOUBLE")));
     set_up(&fixture, &tar);
-    values_are(&fixture, ONE_VALUE, "metrics with damaged members have no values, the others do");
+    values_are(&fixture, ONE_VALUE,
+               "metrics with damaged members have no values, and the others have theirs");
     ok(warns(&fixture, "error", "bad-index") && warns(&fixture, "error", "bad-data") &&
            warns(&fixture, "error", "no-data") && pf_rows_count(fixture.model.warnings) == 4,
-       "each of them is reported, but not a metric without members");
+       "each metric with damaged members is reported, and a metric without members is not");
     const struct pf_metric *metrics = fixture.model.metrics;
     ok(fixture.model.n_metrics == 12 && !metrics[0].empty && metrics[6].empty && metrics[10].empty,
-       "all metrics are listed; metrics without members are known to be empty");
+       "all metrics are listed, and those without members are marked as empty");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -177,7 +178,8 @@ static void rows_may_be_missing(void)
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
     values_are(&fixture, ONE_VALUE, "rows beyond the end of the data, or without a call path, are skipped");
-    ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"), "both are reported");
+    ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"),
+       "rows beyond the end of the data and rows without a call path are reported");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -194,11 +196,11 @@ static void positions_may_be_wrong(void)
     values_are(&fixture,
                "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
                "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
-               "a row without a call path is skipped; the rows after it keep their call paths");
-    ok(warns(&fixture, "warning", "bad-position"), "and told");
+               "a row without a call path is skipped, and the rows after it keep their call paths");
+    ok(warns(&fixture, "warning", "bad-position"), "a row without a call path is reported");
     char *text = values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
     is(text, "1 main time 2|1 main time (inc) 8|1 b time 6|1 b time (inc) 6|",
-       "also among the values of one location");
+       "a row without a call path is skipped among the values of one location");
     free(text);
     tear_down(&fixture);
     forget(&rows);
@@ -217,7 +219,7 @@ static void a_damaged_stream_is_one_row(void)
                "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
                "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
                "a damaged one of several compressed rows is skipped");
-    ok(warns(&fixture, "error", "bad-stream"), "and told");
+    ok(warns(&fixture, "error", "bad-stream"), "a damaged stream is reported");
     tear_down(&fixture);
     forget(&rows);
 
@@ -287,7 +289,7 @@ static void streams_may_be_empty(void)
     set_up(&fixture, &tar);
     char *text = values_text(&fixture, (struct pf_restriction){-1, 4, -1, -1}, false);
     is(text, "", "a row whose stream has no bytes has no data");
-    ok(is_sound(&fixture), "without a warning");
+    ok(is_sound(&fixture), "an empty stream has no warning");
     free(text);
     tear_down(&fixture);
     forget(&data);

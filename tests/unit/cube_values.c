@@ -18,13 +18,14 @@ static void exclusive_values_add_up_the_tree(void)
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "time", "DOUBLE")));
     set_up(&fixture, &tar);
-    values_are(&fixture,
-               "0 main time 1|1 main time 2|0 main time (inc) 111|1 main time (inc) 2022.5|"
-               "0 a time 10|1 a time 20|0 a time (inc) 110|1 a time (inc) 2020|"
-               "0 c time 100|0 c time (inc) 100|"
-               "1 d<int> time 2000|1 d<int> time (inc) 2000|"
-               "1 b time 0.5|1 b time (inc) 0.5|",
-               "rows of an exclusive metric are in document order; inclusive values are sums of subtrees");
+    values_are(
+        &fixture,
+        "0 main time 1|1 main time 2|0 main time (inc) 111|1 main time (inc) 2022.5|"
+        "0 a time 10|1 a time 20|0 a time (inc) 110|1 a time (inc) 2020|"
+        "0 c time 100|0 c time (inc) 100|"
+        "1 d<int> time 2000|1 d<int> time (inc) 2000|"
+        "1 b time 0.5|1 b time (inc) 0.5|",
+        "rows of an exclusive metric are in document order, and inclusive values are sums of subtrees");
     ok(is_sound(&fixture), "a valid file has no warnings");
     tear_down(&fixture);
     forget(&rows);
@@ -73,7 +74,7 @@ static void counts_are_exact(void)
        "4|"
        "0 main left -18446744073709551615|1 main left 1|0 main left (inc) 18446744073709551615|1 main left "
        "(inc) 1|",
-       "sums of 64-bit counts need more bits, differences a sign");
+       "sums of 64-bit counts may exceed 64 bits, and differences may be negative");
     free(text);
     ok(warns(&fixture, "warning", "wrapped") && warns(&fixture, "warning", "negative") &&
            pf_rows_count(fixture.model.warnings) == 3,
@@ -106,7 +107,7 @@ static void minima_are_not_sums(void)
     ok(fixture.model.metrics[0].over_partitions == PF_MIN &&
            fixture.model.metrics[3].over_partitions == PF_MAX &&
            fixture.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
-       "over threads they are taken likewise; over call paths they are not added");
+       "minima and maxima are taken over threads too, and not added over call paths");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -126,7 +127,7 @@ static void extremes_that_are_no_numbers(void)
     values_are(&fixture,
                "0 main min nan|1 main min 1|0 main min (inc) 4|1 main min (inc) 1|0 a min (inc) 4|"
                "0 d<int> min 4|1 d<int> min nan|0 d<int> min (inc) 4|1 d<int> min (inc) nan|",
-               "and compares as smaller than any number");
+               "an extreme that is not a number compares as smaller than any number");
     free(column);
     tear_down(&fixture);
     forget(&rows);
@@ -187,7 +188,7 @@ static void all_types_in_this_order(bool big)
        "0 main rate 4.5|0 main rate (inc) 4.5|0 main length 5|0 main length (inc) 5|"
        "0 main mean 2.5|0 main mean (inc) 2.5|0 main bins 5|0 main bins (inc) 5|"
        "0 main float 0.1|0 main float (inc) 0.1|",
-       big ? "elements of each type, big-endian" : "elements of each type, little-endian");
+       big ? "big-endian elements of each type are read" : "little-endian elements of each type are read");
     free(text);
     ok(warns(&fixture, "warning", "no-number"), "values that are not numbers are not shown, with a warning");
     for (int64_t thread = 0; thread < 2; thread++) {
@@ -244,7 +245,7 @@ static void parts_of_elements_are_told(bool big)
        "values can be restricted to one thread, context and metric");
     char *elsewhere = components_text(&fixture, (struct pf_restriction){-1, 1, -1, -1}, false);
     is(elsewhere, "", "a call path without a row has no values");
-    ok(is_sound(&fixture), "none of this causes a warning");
+    ok(is_sound(&fixture), "elements of several numbers have no warnings");
     free(whole), free(again), free(thread), free(elsewhere);
     tear_down(&fixture);
 }
@@ -265,7 +266,7 @@ static void long_elements_are_looked_through_once(void)
     size_t size = strlen(whole);
     ok(size > sizeof last && !strcmp(whole + size - (sizeof last - 1), last),
        "a long list is read to its end");
-    ok(clock() - start < 5 * CLOCKS_PER_SEC, "in linear time");
+    ok(clock() - start < 5 * CLOCKS_PER_SEC, "a long list is read in linear time");
     free(whole);
     tear_down(&fixture);
 }
@@ -318,7 +319,7 @@ static void costly_values_are_read_once(void)
     first_value(&fixture, (struct pf_restriction){0, 0, 0, -1}, have);
     is(have, "2", "stored values are read from the file");
     first_value(&fixture, (struct pf_restriction){0, 0, 3, -1}, have);
-    is(have, "80002", "each metric has values of its own");
+    is(have, "80002", "each metric has its own values");
     tear_down(&fixture);
     forget(&ones);
     forget(&twos);
@@ -363,7 +364,7 @@ static void walks_agree(struct fixture *fixture, const char *what)
         same &= !strcmp(want, have);
         free(want), free(have);
     }
-    ok(same, "%s: so do rows restricted to a context", what);
+    ok(same, "%s: rows restricted to a context equal the whole's, digit by digit", what);
     char *again = values_text(fixture, PF_UNRESTRICTED, true);
     is(again, whole, "a walk resumes at any saved position");
     free(again), free(whole);

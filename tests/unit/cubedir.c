@@ -189,7 +189,7 @@ static void values_are_pooled(void)
     mkdir(path_in(study.root, "notes"), 0755);
     open_study(&study);
     is(rows_text(study.model.partitions.items), "0 p=1|1 p=2|",
-       "points are sorted; a constant is not a parameter; folders without Cube files are not points");
+       "points are sorted, a constant is not a parameter, and folders without Cube files are not points");
     is(table_text(&study, "values", (struct pf_restriction){-1, 0, 0, -1}, false),
        "0 0 main time 5 0 | 0 1 main time 7 1 | 0 2 main time 6 0 | 0 3 main time 8 1 | 1 0 main time 1 0 | "
        "1 1 main time 3 1 | ",
@@ -198,12 +198,12 @@ static void values_are_pooled(void)
        "weak 0 f time 4 1.25 0.5 0 4 1.479019945774904 | weak_threaded 0 f time 4 1.25 0.5 0 4 "
        "1.479019945774904 | "
        "strong 0 f time 4 2.5 1.5 0 7 2.8722813232690143 | ",
-       "call paths of one region are repetitions too; if all values are zero, the zeros are measurements");
+       "call paths of one region are repetitions, and zeros are measurements if all values are zero");
     is(table_text(&study, "statistics", (struct pf_restriction){1, 1, 0, -1}, false),
        "weak 1 f time 2 15 15 0 30 11.180339887498949 | weak_threaded 1 f time 2 20 20 10 30 "
        "8.16496580927726 | "
        "strong 1 f time 2 30 30 10 50 20 | ",
-       "locations are repetitions, without zeros, or added up");
+       "locations are repetitions, with or without zeros, or are added");
     is(table_text(&study, "statistics", (struct pf_restriction){1, 0, 1, -1}, false),
        "weak 1 main time (inc) 1 32 32 31 33 1 | weak_threaded 1 main time (inc) 1 32 32 31 33 1 | "
        "strong 1 main time (inc) 1 64 64 64 64 0 | ",
@@ -211,12 +211,14 @@ static void values_are_pooled(void)
     is(table_text(&study, "scaling", (struct pf_restriction){-1, -1, 0, -1}, true),
        "main 6.5 2 | f 1.25 15 | ", "scaling shows the mean over locations");
     is(table_text(&study, "scaling_total", (struct pf_restriction){-1, -1, 0, -1}, true),
-       "main 13 4 | f 2.5 30 | ", "scaling_total shows their sum; the mean over several files or call paths");
-    ok(strstr(study.model.metrics[0].description, "mean over all locations"), "a metric says so");
+       "main 13 4 | f 2.5 30 | ",
+       "scaling_total shows the sum over locations, averaged over files and call paths");
+    ok(strstr(study.model.metrics[0].description, "mean over all locations"),
+       "the description of a metric states that scaling shows means");
     ok(study.model.n_metrics == 2 && study.model.metrics[0].partner == 1 &&
            !strcmp(study.model.metrics[1].scope, "inclusive"),
-       "partners are linked; a metric without data is omitted");
-    ok(!pf_rows_count(study.model.warnings), "none of this causes a warning");
+       "partners are linked, and a metric without data is omitted");
+    ok(!pf_rows_count(study.model.warnings), "a valid folder of Cube files has no warnings");
     char *values = strdup(table_text(&study, "values", PF_UNRESTRICTED, false));
     is(table_text(&study, "values", PF_UNRESTRICTED, true), values,
        "a walk over values resumes at any saved position");
@@ -241,10 +243,11 @@ static void what_a_point_lacks_is_merged(void)
        "weak 0 main time 1 22 22 11 33 10.04987562112089 | weak_threaded 0 main time 1 22 22 11 33 "
        "10.04987562112089 | "
        "strong 0 main time 1 44 44 44 44 0 | ",
-       "its exclusive values are added to its parent's");
+       "exclusive values of a call path that is missing in a point are added to its parent's");
     is(table_text(&study, "values", (struct pf_restriction){-1, 2, 0, -1}, false),
-       "0 0 g time 10 0 | 0 1 g time 30 1 | ", "its values are served nevertheless");
-    ok(study_warns(&study, "incomplete-series"), "and a warning names it");
+       "0 0 g time 10 0 | 0 1 g time 30 1 | ",
+       "a call path that is missing in a point has values in the others");
+    ok(study_warns(&study, "incomplete-series"), "a call path that is missing in a point is reported");
     close_study(&study);
 }
 
@@ -305,9 +308,9 @@ static void folders_are_recognised(void)
     make_root(&study);
     add_cube(study.root, "x1", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
     mkdir(path_in(study.root, "x2"), 0755);
-    ok(!is_recognised(study.root), "one point is not a study, nor are folders with just such names");
+    ok(!is_recognised(study.root), "a folder with one point and an empty folder is rejected");
     add_cube(study.root, "x2", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
-    ok(is_recognised(study.root), "two points are a study");
+    ok(is_recognised(study.root), "a folder with two points is recognised");
     temp_dir_remove(study.folder);
 }
 

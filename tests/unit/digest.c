@@ -48,6 +48,6 @@ int main(void)
     spreads("%u", "numbers");
     spreads("f%05u", "names of six bytes");
     spreads("some_name_space::function_%u(int)", "long names that differ in the middle");
-    spreads("%u_is_what_they_begin_with", "and at their start");
+    spreads("%u_is_what_they_begin_with", "long names that differ at their start");
     return done();
 }

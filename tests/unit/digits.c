@@ -21,20 +21,20 @@ static void bytes(void)
             joined &= !place || pf_digits_join(word, place) == strtoull(text, NULL, 10);
         }
     ok(counted, "digits are counted up to any other byte");
-    ok(joined, "the digits before it are joined to a number");
+    ok(joined, "the digits before any other byte are joined to a number");
 }
 
 static void bounds(void)
 {
     ok(pf_digits_count(pf_digits_load("00000000")) == 8 && pf_digits_count(pf_digits_load("99999999")) == 8,
-       "all eight may be digits");
+       "all eight bytes may be digits");
     ok(pf_digits_count(pf_digits_load("/:/:/:/:")) == 0 && pf_digits_count(pf_digits_load("\xff\xff\xff\xff"
                                                                                           "1234")) == 0,
-       "neighbours of digits are none, nor do they change those behind them");
+       "bytes next to the digits in ASCII are not digits, even before digits");
     ok(pf_digits_join(pf_digits_load("99999999"), 8) == 99999999 &&
            pf_digits_join(pf_digits_load("00000001"), 8) == 1 &&
            pf_digits_join(pf_digits_load("7xxxxxxx"), 1) == 7,
-       "one to eight of them make a number");
+       "one to eight digits are joined to a number");
 }
 
 int main(void)

@@ -84,17 +84,17 @@ static void test_equal_names(void)
     struct pf_dirnames *names = names_of(items, 8, false, NULL);
     is_called(names, 0, "main", "a unique name is used unchanged");
     is_called(names, 1, "f~1", "the first of equal siblings has a suffix");
-    is_called(names, 2, "f~2", "so has the second");
-    is_called(names, 4, "f", "an equal name in another folder has none");
-    is_called(names, 5, "a%2Fb", "names are made fit for files");
+    is_called(names, 2, "f~2", "the second of equal siblings has a suffix");
+    is_called(names, 4, "f", "an equal name in another folder has no suffix");
+    is_called(names, 5, "a%2Fb", "characters that file names cannot have are escaped");
     is_called(names, 6, "~6", "an empty name becomes its id");
-    is_called(names, 7, "~7", "so does a missing name");
+    is_called(names, 7, "~7", "a missing name becomes its id");
     ok(all_found(names, items, 8), "each item is found by its name in its own folder only");
     ok(pf_dirname_find(names, 0, "f") == PF_NO_ITEM, "an ambiguous name finds nothing");
     ok(pf_dirname_find(names, 0, "main~0") == PF_NO_ITEM, "a suffix that was not assigned finds nothing");
-    ok(pf_dirname_find(names, 0, "f~0") == PF_NO_ITEM, "so does the suffix of another item");
-    ok(pf_dirname_find(names, 0, "f~99") == PF_NO_ITEM, "so does the suffix of no item");
-    ok(pf_dirname_find(names, 0, "a/b") == PF_NO_ITEM, "so does the original text of a changed name");
+    ok(pf_dirname_find(names, 0, "f~0") == PF_NO_ITEM, "the suffix of another item finds nothing");
+    ok(pf_dirname_find(names, 0, "f~99") == PF_NO_ITEM, "a suffix beyond all items finds nothing");
+    ok(pf_dirname_find(names, 0, "a/b") == PF_NO_ITEM, "the original text of a changed name finds nothing");
     ok(pf_dirname_find(names, 0, "") == PF_NO_ITEM && pf_dirname_find(names, 0, "h") == PF_NO_ITEM,
        "unknown names are not found");
     pf_dirnames_free(names);
@@ -107,11 +107,11 @@ static void test_reserved(void)
                                  {"x~7", 0, 0},      {"x", 0, 0},          {"x~07", 0, 0}};
     struct pf_dirnames *names = names_of(items, 6, false, reserved);
     is_called(names, 0, "info.txt~0", "a name of one of our own files gets a suffix");
-    is_called(names, 1, "values.csv~1", "in every folder");
-    is_called(names, 2, "Info.txt", "but not a name that only resembles it");
+    is_called(names, 1, "values.csv~1", "a name of one of our own files gets a suffix in every folder");
+    is_called(names, 2, "Info.txt", "a name that differs from our own file's in case gets no suffix");
     is_called(names, 3, "x~7~3", "a name that ends like a suffix gets one of its own");
-    is_called(names, 5, "x~07~5", "for any digits");
-    ok(all_found(names, items, 6), "all are found");
+    is_called(names, 5, "x~07~5", "a name that ends like a suffix with a leading zero gets one of its own");
+    ok(all_found(names, items, 6), "items with reserved names are all found");
     ok(pf_dirname_find(names, 0, "info.txt") == PF_NO_ITEM, "the name of our own file finds no item");
     pf_dirnames_free(names);
 }
@@ -122,10 +122,10 @@ static void test_ids(void)
                                  {"", 0, 3},    {"f", 2, 44}, {"f", 2, 45}};
     struct pf_dirnames *names = names_of(items, 6, true, NULL);
     is_called(names, 0, "f~900", "suffixes are the format's ids");
-    is_called(names, 1, "f~17", "in whatever order they come");
+    is_called(names, 1, "f~17", "suffixes are the format's ids in any order");
     is_called(names, 2, "g", "unique names need no suffix");
-    is_called(names, 3, "~3", "an empty name has its id too");
-    ok(all_found(names, items, 6), "all are found by ids");
+    is_called(names, 3, "~3", "an empty name becomes the format's id");
+    ok(all_found(names, items, 6), "all items are found by names with ids");
     ok(pf_dirname_find(names, 2, "f~900") == PF_NO_ITEM, "an id is not found in another folder");
     ok(pf_dirname_find(names, 0, "f~1") == PF_NO_ITEM, "the item's number is not its id");
     pf_dirnames_free(names);
@@ -147,7 +147,7 @@ static void test_made_equal(void)
     pf_dirname(names, 2, name);
     pf_dirname(names, 3, other);
     ok(strcmp(name, other) != 0, "a name and its escaped form have distinct names");
-    ok(all_found(names, items, 5), "all are found");
+    ok(all_found(names, items, 5), "items whose texts map to one name are all found");
     pf_dirnames_free(names);
 }
 
@@ -178,13 +178,13 @@ static void test_many(void)
     time_equal_names(1000, &few);
     double short_time = time_equal_names(12500, &few), long_time = time_equal_names(100000, &many);
     ok(few && many, "a hundred thousand items of one name are all found");
-    ok(long_time < 40 * short_time + 0.5, "in linear, not quadratic time");
+    ok(long_time < 40 * short_time + 0.5, "names of equal items are found in linear time");
 
     struct item *chain = calloc(100000, sizeof *chain);
     for (uint32_t i = 0; i < 100000; i++)
         chain[i] = (struct item){i % 2 ? "f" : "g", i / 3, 0};
     struct pf_dirnames *names = names_of(chain, 100000, false, NULL);
-    ok(all_found(names, chain, 100000), "and so are items of many small folders");
+    ok(all_found(names, chain, 100000), "items of many small folders are all found");
     pf_dirnames_free(names);
     free(chain);
 }
@@ -194,7 +194,7 @@ static void test_none(void)
     struct pf_dirnames *names = names_of(NULL, 0, true, NULL);
     ok(names && pf_dirname_find(names, 0, "f") == PF_NO_ITEM &&
            pf_dirname_find(names, 0, "f~0") == PF_NO_ITEM,
-       "among no items nothing is found");
+       "a look-up without items finds nothing");
     pf_dirnames_free(names);
 }
 

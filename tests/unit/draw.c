@@ -98,13 +98,14 @@ static void flames(void)
        "main<int> (6000 ns, 100.00%)| (3000 ns, 50.00%)|ends\\n\"so\"\\xFF\\x01\\\\ (2000 ns, 33.33%)|",
        "each context with a positive value is a frame, whatever its name");
     ok(reads(&picture, ">time, ns: 5500 (5.50 us) total<"), "the head gives metric, unit and total");
-    ok(reads(&picture, ">fake: made by hand<"), "    and format and title");
+    ok(reads(&picture, ">fake: made by hand<"), "the head gives the format and the title");
     free(titles);
     free_picture(&picture);
     picture = flame_of(&fake, odd);
     ok(picture.document && !count(xmlDocGetRootElement(picture.document), "title", NULL),
        "a metric that cannot be summed has no frames");
-    ok(reads(&picture, ">empty: the metric cannot be summed over contexts<"), "    and the picture says why");
+    ok(reads(&picture, ">empty: the metric cannot be summed over contexts<"),
+       "a picture of a metric that cannot be summed says so");
     free_picture(&picture);
     picture = flame_of(&fake, none);
     ok(reads(&picture, ">none, ns: 0 total<") && reads(&picture, ">empty: no context has a positive value<"),
@@ -128,7 +129,7 @@ static void narrow_flames(void)
     is(titles, "main (100000 ns, 100.00%)|wide (90000 ns, 90.00%)|",
        "narrow frames are drawn as one, without a title");
     ok(picture.document && count(xmlDocGetRootElement(picture.document), "rect", NULL) == 4,
-       "(besides the background)");
+       "narrow frames are one rectangle");
     free(titles);
     free_picture(&picture);
     fake_free(&fake);
@@ -154,7 +155,8 @@ static void heads(void)
     must(!pf_rows_add(fake.model.info, (struct pf_cell[]){pf_string("Command"), pf_string("heat <4")},
                       &error));
     picture = flame_of(&fake, time);
-    ok(reads(&picture, ">fake 5: heat &lt;4<"), "    or its command");
+    ok(reads(&picture, ">fake 5: heat &lt;4<"),
+       "a head shows the command of the profile rather than its title");
     free_picture(&picture);
     pf_rows_free(fake.model.info);
     fake.model.info = NULL;
@@ -209,7 +211,7 @@ static void large_flames(void)
     ok(picture.document && picture.text.size <= PF_PICTURE_MAX, "a picture takes at most 2 MB (%zu)",
        picture.text.size);
     ok(picture.document && count(xmlDocGetRootElement(picture.document), "title", NULL) > 100,
-       "and shows as much as possible");
+       "a picture that is limited to 2 MB has many frames");
     free_picture(&picture);
     fake_free(&fake);
 }
@@ -244,10 +246,10 @@ static void timelines(void)
     fake.model.n_tables = 1;
     fake.model.time_unit = "ns";
     fake.model.driver = &driver;
-    ok(pf_timeline_table(&fake.model) == &table, "one with a trace has one");
+    ok(pf_timeline_table(&fake.model) == &table, "a profile with a trace has a time line");
     struct picture picture = picture_of(pf_timeline_lines(&fake.model, &error));
     ok(picture.document && strstr(picture.text.data, "empty: the trace has no rows with a time"),
-       "an empty one says why");
+       "a time line without rows says so");
     free_picture(&picture);
     add_span(rows, 0, pf_int(1000000000), pf_int(990), 0);
     add_span(rows, 0, pf_int(1000000000), pf_int(10), 1);
@@ -255,13 +257,13 @@ static void timelines(void)
     add_span(rows, 1, pf_int(1000000600), pf_absent(), 0);
     picture = picture_of(pf_timeline_lines(&fake.model, &error));
     char *titles = titles_of(&picture);
-    is(titles, "t0|t1|", "a row a thread");
+    is(titles, "t0|t1|", "each thread has a row");
     ok(picture.document && strstr(picture.text.data, "d=\"M212 67h978M700 81h4\"") &&
            strstr(picture.text.data, "d=\"M200 67h12\""),
-       "the deepest stack in each bin of time");
-    ok(reads(&picture, ">threads over time: 990 ns total<"), "and the time that it took");
+       "each bin of time shows its deepest stack");
+    ok(reads(&picture, ">threads over time: 990 ns total<"), "the head of a time line gives the total time");
     ok(reads(&picture, ">200 ns<") && reads(&picture, ">800 ns<") && !reads(&picture, ">1000 ns<"),
-       "    with ticks in round steps");
+       "a time line has ticks in round steps");
     free(titles);
     free_picture(&picture);
     pf_rows_free(rows);
@@ -303,11 +305,10 @@ static void runs(void)
     char *titles = titles_of(&drawn);
     is(titles,
        "run3|run<2>|run1|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",
-       "of many functions, those with the largest values are drawn, and before them those with the largest "
-       "changes");
+       "functions with the largest values are drawn, and before them those with the largest changes");
     ok(reads(&drawn, ">time, ns: 1000000000 (1.00 s) to 2000000000 (2.00 s) total<"),
        "the head gives metric, unit and totals");
-    ok(reads(&drawn, ">fake: 3 runs, run1 to run3<"), "    formats and runs");
+    ok(reads(&drawn, ">fake: 3 runs, run1 to run3<"), "the head gives the formats and the runs");
     ok(reads(&drawn, ">time, us<") && reads(&drawn, ">0.2</text>") && reads(&drawn, ">1.2</text>"),
        "the axis of values has a unit and round steps");
     free(titles);
@@ -356,7 +357,8 @@ static void labels_of_runs(void)
     struct pf_runs_picture *picture = pf_runs_picture_new(&caption, &error);
     must(picture);
     struct picture drawn = draw_runs(picture);
-    ok(reads(&drawn, ">empty: no function has a positive value in any run<"), "an empty picture says why");
+    ok(reads(&drawn, ">empty: no function has a positive value in any run<"),
+       "a picture without functions says so");
     free_picture(&drawn);
     pf_runs_picture_free(picture);
 }

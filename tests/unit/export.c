@@ -66,7 +66,7 @@ static struct file read_again(struct file *file)
     struct file again;
     struct source source = {&file->model, aggregate_of(file)};
     struct pf_buf text = text_of(&source, 1000000);
-    is_the_same(&source, &text, "    from saved positions too");
+    is_the_same(&source, &text, "a walk that is resumed after each record gives the same profile");
     file_open(&again, &pf_pprof_driver, "profile.pb", text.data, text.size - 1, 1 << 20);
     pf_buf_free(&text);
     pf_aggregate_free(source.aggregate);
@@ -80,7 +80,7 @@ static void comes_back_as(const struct pf_driver *driver, const char *text, cons
     file_open(&file, driver, "profile", text, strlen(text), 1 << 20);
     struct file again = read_again(&file);
     table_is(&again, "values", want, name);
-    warnings_are(&again, "", "    without a warning");
+    warnings_are(&again, "", "the exported profile has no warnings");
     file_close(&again);
     file_close(&file);
 }
@@ -89,19 +89,21 @@ static void profiles(void)
 {
     comes_back_as(&pf_collapsed_driver, "a;b 3\na 5\nc;\xff;a 0.25\n",
                   "all,a,samples,5000000|all,a>b,samples,3000000|all,c>\\xFF>a,samples,250000|",
-                  "stacks are preserved, fractions in millionths");
+                  "stacks are preserved, and fractions are in millionths");
     comes_back_as(&pf_perf_script_driver,
                   "w 1 1.5: 7 cpu-clock:\n\t 1 b (/b)\n\t 1 a (/a)\n\nw 2 1.6: 9 cpu-clock:\n\t 1 b (/b)\n\t "
                   "1 a (/a)\n",
-                  "all,a>b,cpu-clock,16|all,a>b,samples,2|", "over all threads, the primary metric first");
-    comes_back_as(&pf_collapsed_driver, "# nothing\n", "", "a profile without values");
+                  "all,a>b,cpu-clock,16|all,a>b,samples,2|",
+                  "values are those of all threads, and the primary metric comes first");
+    comes_back_as(&pf_collapsed_driver, "# nothing\n", "", "a profile without values is empty");
     comes_back_as(&pf_collapsed_driver,
                   "a 9223372036854775807\na;b 9223372036854775808\nc 9\nc 99999999999999999999\n",
                   "all,a,samples,9223372036854775807|all,a>b,samples,9223372036854775807|all,c,samples,"
                   "9223372036854775807|",
                   "values beyond 64 bits are saturated");
     comes_back_as(&pf_collapsed_driver, "a 99999999999999.5\nb 2\n",
-                  "all,a,samples,9223372036854775807|all,b,samples,2000000|", "fractions too");
+                  "all,a,samples,9223372036854775807|all,b,samples,2000000|",
+                  "fractions beyond 64 bits are saturated");
 }
 
 static void deep_stacks(void)
@@ -117,7 +119,7 @@ static void deep_stacks(void)
     const struct pf_tree *tree = again.model.contexts;
     struct pf_cell inner = pf_interned(tree->strings, tree->name[512]);
     ok(tree->count == 1024 && inner.size == 5 && !memcmp(inner.text, "f2488", 5),
-       "of a deep stack, the outermost and innermost frames are kept");
+       "the outermost and innermost frames of a deep stack are kept");
     file_close(&again);
     file_close(&file);
     free(text);
@@ -130,7 +132,7 @@ static void times_are(const struct pf_driver *driver, const char *text, const ch
     struct source source = {&file.model, NULL};
     struct pf_buf have = text_of(&source, 1000000);
     is(have.data, want, name);
-    is_the_same(&source, &have, "    from saved positions too");
+    is_the_same(&source, &have, "a walk that is resumed after each record gives the same time line");
     pf_buf_free(&have);
     file_close(&file);
 }
@@ -149,7 +151,7 @@ static void time_lines(void)
               HEAD("perf-script") THREAD("1", "\\\"w\\\\ 1") THREAD("2", "v 2")
                   EVENT("X", "1", "1500000.000", ",\"dur\":0.000,\"name\":\"a\\\\xFF\"")
                       EVENT("X", "2", "0.001", ",\"dur\":0.000,\"name\":\"b\"") "\n]}\n",
-              "rows with a duration are spans, times are in microseconds");
+              "rows with a duration are spans, and times are in microseconds");
 }
 
 int main(void)

@@ -147,19 +147,19 @@ static void all_of_it(bool big, bool options)
     open_study(&study, &pf_extrap_binary_driver, file.bytes, file.size);
     has_rows(&study, "statistics",
              "x=1,main->main #1,time,3,2.5,3.5,1,9,0.5\nx=2,main->main #1,time,3,3.5,4.5,1,9,0.5\n",
-             big ? "big endian: figures are those of the file"
-                 : "little endian: figures are those of the file");
+             big ? "a big-endian file has its statistics" : "a little-endian file has its statistics");
     has_rows(&study, "models",
              options ? "Default Model,main->main #1,time,0.5,,2.5,1.5,3.5,5.25 + x^(1.5) * log2(x)^(2.0)\n"
                      : "Default Model,main->main #1,time,0.5,,2.5,1.5,,5.25 + x^(1.5) * log2(x)^(2.0)\n",
-             options ? "models have RE where generators have options" : "and have none where they have not");
-    has_warnings(&study, "", "and nothing is wrong");
-    is(study.model.metrics[0].unit, "s", "metrics have units");
+             options ? "models have RE if the generator has options"
+                     : "models have no RE if the generator has no options");
+    has_warnings(&study, "", "a valid file has no warnings");
+    is(study.model.metrics[0].unit, "s", "a metric has its unit");
     ok(study.model.contexts->line[0] == 7 && study.model.contexts->file[0] != PF_NO_STRING &&
            study.model.contexts->file[1] == PF_NO_STRING,
-       "call paths have the places of their regions");
+       "a call path has the file and line of its region");
     close_study(&study);
-    ok(confidence(&pf_extrap_binary_driver, file.bytes, file.size) >= 32, "it is recognised");
+    ok(confidence(&pf_extrap_binary_driver, file.bytes, file.size) >= 32, "a binary file is recognised");
 }
 
 /* If the file is truncated at any byte, the records before it are kept, and a warning reports the truncation. */
@@ -184,7 +184,7 @@ static void cut_anywhere(void)
         }
         close_study(&study);
     }
-    ok(well, "cut anywhere, what comes before is served");
+    ok(well, "a file truncated anywhere has the records before the cut");
 }
 
 static void bad_references(void)
@@ -197,8 +197,9 @@ static void bad_references(void)
     put_string(&file, "Nonsense");
     open_study(&study, &pf_extrap_binary_driver, file.bytes, file.size);
     has_rows(&study, "statistics", "x=1,main->main #1,time,3,2.5,3.5,1,9,0.5\n",
-             "a measurement of an unknown point is passed over, an unknown record ends reading");
-    has_warnings(&study, " bad-reference\n damaged\n incomplete-series\n", "both are told");
+             "a measurement of an unknown point is omitted, and an unknown record ends the file");
+    has_warnings(&study, " bad-reference\n damaged\n incomplete-series\n",
+                 "an unknown point and an unknown record are reported");
     close_study(&study);
 }
 

@@ -58,9 +58,9 @@ static void any_order(struct pf_run *run, void *arg)
                 add(study, s, p, r);
     pf_study_finish(study);
     ok(is_sorted(study, size.series, size.points, size.repetitions),
-       "%u records are sorted by series and point, repetitions stay in order",
-       size.series * size.points * size.repetitions);
-    ok(pf_series_run_of(&study->values, size.series - 1).end == study->values.count, "and each series is found");
+       "%u records are sorted by series, point and repetition", size.series * size.points * size.repetitions);
+    ok(pf_series_run_of(&study->values, size.series - 1).end == study->values.count,
+       "the records of the last series are found");
 }
 
 static void replaced(struct pf_run *run, void *arg)
@@ -81,9 +81,11 @@ int main(void)
 {
     struct pf_model model = {.warnings = pf_rows_new(5)};
     struct pf_error error;
-    ok(!pf_run(&model, any_order, &(struct size){3, 4, 5}, &error), "a few records fit into memory");
-    ok(!pf_run(&model, any_order, &(struct size){50, 100, 400}, &error), "many records spill to a file");
-    ok(!pf_run(&model, replaced, NULL, &error), "a series is replaced");
+    ok(!pf_run(&model, any_order, &(struct size){3, 4, 5}, &error),
+       "the run over a few records in memory succeeds");
+    ok(!pf_run(&model, any_order, &(struct size){50, 100, 400}, &error),
+       "the run over many records in a file succeeds");
+    ok(!pf_run(&model, replaced, NULL, &error), "the run that replaces a series succeeds");
     pf_rows_free(model.warnings);
     return done();
 }

@@ -32,12 +32,13 @@ static void figures_only(void)
              "p=1,,main->WAIT,time.max,inf\np=1,,main->WAIT,time.std,0.5\n"
              "p=1.5,,main->WAIT,time.mean,3\np=1.5,,main->WAIT,time.median,2\np=1.5,,main->WAIT,time.min,1\n"
              "p=1.5,,main->WAIT,time.max,inf\np=1.5,,main->WAIT,time.std,0.5\n",
-             "figures without values are metrics of their own; tags are cut off call paths");
+             "figures without values are metrics of their own, and call paths have no tags");
     has_rows(&study, "statistics",
              "p=1,main->WAIT,time,,2.5,2,1,inf,0.5\np=1.5,main->WAIT,time,,3,2,1,inf,0.5\n",
              "statistics are those of the file");
     struct pf_restriction only = {-1, -1, 1, -1};
-    has_rows_only(&study, "scaling", only, "main->WAIT,2,2\n", "scaling of a figure shows that figure");
+    has_rows_only(&study, "scaling", only, "main->WAIT,2,2\n",
+                  "scaling restricted to a figure shows that figure");
     is(study.model.version, "4.0.3", "the version is that of Extra-P");
     close_study(&study);
 }
@@ -101,9 +102,10 @@ static void kept_values(void)
         has_rows(&study, "values",
                  "p=1,0,f,t,1.5\np=1,1,f,t,2.5\np=2,0,f,t,1\np=2,1,f,t,2\np=2,2,f,t,3\np=2,3,f,t,-4\n"
                  "p=3,0,f,t,1.5\np=3,1,f,t,2.5\n",
-                 deflated ? "and also from members that are packed" : "values that were kept are served");
+                 deflated ? "stored values are read from compressed members"
+                          : "stored values are read from uncompressed members");
         has_rows(&study, "statistics", "p=1,f,t,2,9,9,9,9,9\np=2,f,t,2,9,9,9,9,9\np=3,f,t,2,9,9,9,9,9\n",
-                 "statistics stay those of the file");
+                 "statistics of stored values are those of the file");
         close_study(&study);
     }
 }
@@ -114,8 +116,8 @@ static void bad_values(void)
     struct study study;
     open_values(&study, bad, 0);
     has_rows(&study, "values", "p=1,0,f,t,1.5\np=1,1,f,t,2.5\n",
-             "places outside of a member are not believed");
-    has_warnings(&study, "1 bad-values\n1 bad-values\n", "but told");
+             "values at an offset beyond a member are omitted");
+    has_warnings(&study, "1 bad-values\n1 bad-values\n", "offsets beyond a member are reported");
     close_study(&study);
 }
 
@@ -146,8 +148,8 @@ static void values_told_again(void)
         for (const char *at = have; (at = strchr(at, '\n')); at++)
             rows++;
         ok(rows >= 256 && rows * 8 <= (deflated ? values_size : archive.size),
-           "no more values than a chunk can hold are served");
-        ok(pf_rows_count(study.model.warnings) > 50, "and those that are told again are refused");
+           "values that many measurements refer to are read at most as often as the chunk has room for");
+        ok(pf_rows_count(study.model.warnings) > 50, "further references to values are reported");
         free(have);
         close_study(&study);
     }
@@ -183,26 +185,26 @@ static void prints(const char *function, const char *want, const char *name)
 static void models(void)
 {
     prints(SINGLE("5.2", TERM("1.3", SIMPLE("polynomial", "\"3/2\"") "," SIMPLE("logarithm", "2"))),
-           "5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)", "a constant and a term");
+           "5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)", "a function has a constant and a term");
     prints(SINGLE("0", TERM("1", SIMPLE("polynomial", "\"2\""))), "x^(2.0)",
-           "no constant 0, no coefficient 1");
-    prints(SINGLE("0", ""), "0.0", "unless there is nothing else");
+           "a constant of 0 and a coefficient of 1 are omitted");
+    prints(SINGLE("0", ""), "0.0", "a constant of 0 is shown if the function has no terms");
     prints(SINGLE("1e-5", TERM("-0.5", SIMPLE("polynomial", "\"6/4\""))), "1e-05 + -0.5 * x^(3/2)",
-           "numbers as Python prints them, fractions in lowest terms");
+           "numbers are printed as Python prints them, and fractions in lowest terms");
     prints(SINGLE("1e16", TERM("12345678901234567", "")), "1e+16 + 1.2345678901234568e+16",
-           "large numbers too");
+           "large numbers are printed as Python prints them");
     prints(
         "{\"compound_terms\":[{\"parameter_term_pairs\":{\"1\":" TERM(
             "1", SIMPLE("polynomial",
                         "1")) ",\"0\":" TERM("2",
                                              SIMPLE("logarithm",
                                                     "1")) "},\"coefficient\":3}],\"constant_coefficient\":1}",
-        "1.0 + 3.0 * y^(1.0) * 2.0 * log2(x)^(1.0)", "several parameters by their numbers");
+        "1.0 + 3.0 * y^(1.0) * 2.0 * log2(x)^(1.0)", "a term names each parameter by its number");
     prints(
         "{\"segments\":[" SINGLE("1", "") "," SINGLE("2", "") "],\"intervals\":[[\"-inf\",4],[8,\"inf\"]]}",
-        "1.0 for x<=4.0; 2.0 for x>=8.0", "segments with their bounds");
+        "1.0 for x<=4.0; 2.0 for x>=8.0", "segments have their bounds");
     prints(SINGLE("7", "{\"coefficient\":1,\"parameter_term_pairs\":{}}"), "7.0 + 1.0",
-           "a term of no parameter is its coefficient");
+           "a term without parameters is its coefficient");
 }
 
 /* A term that is a product over several parameters, listed in `pairs`. */
@@ -225,10 +227,10 @@ static void segmented_terms(void)
                                                           "1"))) "," PAIRS("\"0\":" TERM("1",
                                                                                          SIMPLE("polynomial",
                                                                                                 "1")))),
-        want, "a factor may be of segments, each a function, in braces");
+        want, "a factor with segments is in braces, and each segment is a function");
     prints(SINGLE("0", "{\"coefficient\":1,\"parameter_term_pairs\":{\"0\":" PARTED(SINGLE("1", ""),
                                                                                     SINGLE("2", "")) "}}"),
-           "{1.0 for x<=4.0; 2.0 for x>=8.0}", "also as the first of a term");
+           "{1.0 for x<=4.0; 2.0 for x>=8.0}", "a factor with segments may be the first of a term");
 }
 
 static void repeated_models(void)
@@ -243,7 +245,7 @@ static void repeated_models(void)
                                                            SINGLE("4", "")) "}}}]}");
     char *have = rows_of(&study, table_named(&study, "models"), PF_UNRESTRICTED, false);
     is(have, "M,f,t,1.5,,nan,1,,3.0\nM,f,u,1.5,,nan,1,,2.0\nN,f,t,1.5,,nan,1,,4.0\n",
-       "of two models of one modeler, call path and metric the last is kept");
+       "the last of two models of one modeler, call path and metric is used");
     free(have);
     close_study(&study);
 }
@@ -264,7 +266,7 @@ static void long_function(void)
     struct study study;
     open_json(&study, json);
     has_warnings(&study, "1 bad-model\n empty\n",
-                 "a function that a long name makes longer than its JSON is none");
+                 "a function that a long name makes longer than its JSON is omitted");
     close_study(&study);
 }
 
@@ -276,9 +278,9 @@ static void bad_models(void)
         "{\"parameters\":[\"x\"],\"modelers\":[{\"name\":\"M\",\"models\":{\"f\":{\"t\":{},\"u\":" MODEL(
             SINGLE("1", TERM("1", SIMPLE("sine", "1")))) ",\"v\":" MODEL(SINGLE("7", "")) "}}}]}");
     char *have = rows_of(&study, table_named(&study, "models"), PF_UNRESTRICTED, false);
-    is(have, "M,f,v,1.5,,nan,1,,7.0\n", "models that cannot be read are passed over");
+    is(have, "M,f,v,1.5,,nan,1,,7.0\n", "models that cannot be read are omitted");
     free(have);
-    has_warnings(&study, "1 bad-model\n1 bad-model\n empty\n", "and told");
+    has_warnings(&study, "1 bad-model\n1 bad-model\n empty\n", "models that cannot be read are reported");
     close_study(&study);
 }
 
@@ -294,13 +296,13 @@ static void lying_sizes(void)
     finish_archive(&archive);
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
     has_warnings(&study, "1 damaged\n damaged\n empty\n",
-                 "a member that is longer than it says is not read on");
+                 "a member longer than its declared size is not read further");
     close_study(&study);
     archive = (struct archive){.size = 0};
     add_member(&archive, "experiment.json", JSON, strlen(JSON), 1, strlen(JSON) + 30);
     finish_archive(&archive);
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
-    has_warnings(&study, " damaged\n", "one that is shorter is told");
+    has_warnings(&study, " damaged\n", "a member shorter than its declared size is reported");
     close_study(&study);
 }
 
@@ -317,7 +319,7 @@ static void bomb(void)
     struct study study;
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
     ok(!study.result && pf_rows_count(study.model.warnings) > 0,
-       "a bomb is left when it has become too large");
+       "a member that expands too far is not read further");
     close_study(&study);
 }
 
@@ -350,8 +352,8 @@ static void bomb_of_values(void)
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
     has_rows(&study, "values",
              "p=0,0,f,t,1.5\np=0,1,f,t,2.5\np=1,0,f,t,1.5\np=1,1,f,t,2.5\np=2,0,f,t,1.5\np=2,1,f,t,2.5\n",
-             "of many bombs no more is unpacked than one archive may hold");
-    has_warnings(&study, "1 bad-member\n1 bad-values\n", "which is told");
+             "members that expand too far together are not read further");
+    has_warnings(&study, "1 bad-member\n1 bad-values\n", "members that expand too far together are reported");
     close_study(&study);
 }
 
@@ -368,9 +370,10 @@ static void cut_archive(void)
     add_member(&archive, "experiment.json", json, size, 1, size);
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size / 2);
     ok(!study.result && pf_rows_count(study.model.partitions.items) > 5,
-       "of an archive that is cut off, what is there is served");
+       "a truncated archive is read up to its end");
     close_study(&study);
-    ok(confidence(&pf_extrap_saved_driver, archive.bytes, archive.size / 2) > 0, "and it is recognised");
+    ok(confidence(&pf_extrap_saved_driver, archive.bytes, archive.size / 2) > 0,
+       "a truncated archive is recognised");
 }
 
 static void other_archives(void)
@@ -378,7 +381,7 @@ static void other_archives(void)
     archive = (struct archive){.size = 0};
     add_member(&archive, "word/document.xml", "<x/>", 4, 0, 4);
     finish_archive(&archive);
-    ok(!confidence(&pf_extrap_saved_driver, archive.bytes, archive.size), "other archives are left alone");
+    ok(!confidence(&pf_extrap_saved_driver, archive.bytes, archive.size), "other archives are rejected");
 }
 
 int main(void)

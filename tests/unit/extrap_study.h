@@ -133,7 +133,7 @@ static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
     size_t size = cursor->table->ops->save(cursor, position, sizeof position);
     struct pf_cursor other = {.model = cursor->model, .table = cursor->table, .only = cursor->only};
     if (cursor->table->ops->open(&other, error) || cursor->table->ops->restore(&other, position, size, error))
-        puts("not ok - a saved position is good");
+        puts("not ok - a cursor resumes at a saved position");
     cursor->table->ops->close(cursor);
     cursor->state = other.state;
 }
@@ -184,7 +184,7 @@ __attribute__((unused)) static void has_rows_only(struct study *study, const cha
     char *hopped = rows_of(study, table_named(study, table), only, true);
     is(have, want, name);
     if (strcmp(have, hopped) != 0)
-        is(hopped, want, "and the same from saved positions");
+        is(hopped, want, "a walk that resumes after each row yields the same rows");
     free(have);
     free(hopped);
 }

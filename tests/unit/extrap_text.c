@@ -70,23 +70,25 @@ static unsigned confidence_in(const char *text)
 static void check_probe(void)
 {
     ok(confidence_in(STUDY) == 16, "a study is recognised");
-    ok(confidence_in("\xef\xbb\xbfPARAMETER p\nPOINTS 1\n") == 12, "also behind a byte order mark");
-    ok(confidence_in("\r\n# c\r\nPARAMETER\tp\r\nPOINTS 1\r\n") == 12, "also with CR LF, comments and tabs");
-    ok(confidence_in("PARAMETER p") == 8, "also if it was cut after the parameters");
+    ok(confidence_in("\xef\xbb\xbfPARAMETER p\nPOINTS 1\n") == 12,
+       "a study after a byte order mark is recognised");
+    ok(confidence_in("\r\n# c\r\nPARAMETER\tp\r\nPOINTS 1\r\n") == 12,
+       "a study with CR LF, comments and tabs is recognised");
+    ok(confidence_in("PARAMETER p") == 8, "a study that ends after its parameters is recognised");
     ok(confidence_in("POINTS 1 2\nREGION main\nDATA 1\n") == 16,
-       "also without parameters, which is an error");
-    ok(confidence_in("") == 0, "an empty file is no study");
-    ok(confidence_in("parameter p\npoints 1 2\n") == 0, "keywords are in capitals");
-    ok(confidence_in(" PARAMETER p\nPOINTS 1 2\n") == 0, "the first keyword stands in column 0");
-    ok(confidence_in("PARAMETERS p\nPOINTS 1 2\n") == 0, "a longer word is no keyword");
-    ok(confidence_in("DATA 1 2 3\nDATA 4 5 6\n") == 0, "DATA alone is no study");
+       "a study without parameters is recognised, although it is invalid");
+    ok(confidence_in("") == 0, "an empty file is rejected");
+    ok(confidence_in("parameter p\npoints 1 2\n") == 0, "keywords in lower case are rejected");
+    ok(confidence_in(" PARAMETER p\nPOINTS 1 2\n") == 0, "an indented first keyword is rejected");
+    ok(confidence_in("PARAMETERS p\nPOINTS 1 2\n") == 0, "a word that begins with a keyword is rejected");
+    ok(confidence_in("DATA 1 2 3\nDATA 4 5 6\n") == 0, "a file with only DATA lines is rejected");
     ok(confidence_in("REGION of interest\nDATA is a plural\nMETRIC tons are units\n\nand more\nprose\n") == 0,
-       "nor is prose that begins with keywords");
+       "prose that begins with keywords is rejected");
     ok(confidence_in("PARAMETER is a word that this paragraph begins with, and many more words follow in it, "
                      "so that nobody could take it for a list of names\n") == 0,
-       "nor is a long sentence");
+       "a long sentence that begins with a keyword is rejected");
     ok(confidence_in("PARAMETER study\n\nWe looked at\nmany things.\n") == 0,
-       "nor is a note with a headline");
+       "a note with a headline that begins with a keyword is rejected");
 }
 
 /* ---- the model ---------------------------------------------------------------------------------- */
@@ -140,20 +142,20 @@ static void check_model(void)
     check_points(STUDY, "p=2_n=10 p:2 n:10|p=4_n=10 p:4 n:10|p=4_n=0.5 p:4 n:0.5|",
                  "points are named by their parameters");
     check_points("PARAMETER x\nPOINTS 10 2e1\nPOINTS ( 30 )(40)\n",
-                 "x=10 x:10|x=20 x:20|x=30 x:30|x=40 x:40|", "braces may be left out for one parameter");
+                 "x=10 x:10|x=20 x:20|x=30 x:30|x=40 x:40|", "points of one parameter need no braces");
     check_points("PARAMETER x\nPARAMETER y x\nPOINTS (1 2)\n", "x=1_y=2 x:1 y:2|",
-                 "parameters add up over lines, each once");
+                 "parameters are collected from all PARAMETER lines, each once");
     check_points("PARAMETER x y\nPOINTS ((1) (2)) ((3) (4))\n", "x=1_y=2 x:1 y:2|x=3_y=4 x:3 y:4|",
-                 "braces inside a point's braces mean nothing");
+                 "braces inside a point's braces are ignored");
     check_points("PARAMETER x\nPOINTS 1 2 1 3\n", "x=1 x:1|x=2 x:2|x=3 x:3|", "a point is listed once");
     check_points("PARAMETER x y\nPOINTS 1 (1 2 3) ()\n", "x=1 x:1 y:|x=1_y=2_3 x:1 y:2|",
                  "a point may have too few or too many coordinates");
     check_points("PARAMETER x\nPOINTS 1 oops 2 oops\n", "x=1 x:1|point 1 x:|x=2 x:2|point 3 x:|",
-                 "a broken point keeps its place");
+                 "an invalid point keeps its place");
     char *have = contexts_of("PARAMETER x\nPOINTS 1\nREGION b->c\nREGION a->->b\nREGION  m  ->  f(int,\ti)\n"
                              "REGION b\n");
     is(have, "b|b->c|a|a->|a->->b|m |m -> f(int, i)|",
-       "call paths are split at arrows; runs of blanks are one, nothing else is trimmed");
+       "call paths are split at arrows, and runs of blanks become one blank");
     free(have);
 
     struct study study;
@@ -161,11 +163,11 @@ static void check_model(void)
     const struct pf_model *model = &study.model;
     ok(model->n_metrics == 2 && !strcmp(model->metrics[0].name, "time") &&
            !strcmp(model->metrics[1].name, "bytes") && !model->metrics_late,
-       "opening a small file tells its metrics, in order of appearance");
+       "opening a small file finds its metrics, in order of appearance");
     ok(model->tables[0].n_columns == 8 && !strcmp(model->tables[0].columns[1].name, "p") &&
            !strcmp(model->tables[0].columns[2].name, "n"),
-       "tables have a column a parameter");
-    ok(pf_rows_count(model->warnings) == 0, "a sound file gives no warnings");
+       "tables have one column per parameter");
+    ok(pf_rows_count(model->warnings) == 0, "a valid file has no warnings");
     close_study(&study);
 }
 
@@ -191,43 +193,44 @@ static void check_values(void)
                "p=2_n=10,0,main,bytes,100\n"
                "p=4_n=10,0,main,bytes,200\n"
                "p=4_n=0.5,0,main,bytes,300\n",
-               "values come in the order of the file");
+               "values are in the order of the file");
     check_rows(STUDY, "values", (struct pf_restriction){.partition = 1, .context = -1, .metric = 0},
                "p=4_n=10,0,main->solve,time,3\n"
                "p=4_n=10,1,main->solve,time,4\n"
                "p=4_n=10,2,main->solve,time,5.5\n"
                "p=4_n=10,0,main,time,9\n"
                "p=4_n=10,1,main,time,10\n",
-               "restricted to a point and a metric");
+               "values can be restricted to a point and a metric");
     check_rows(STUDY, "values", (struct pf_restriction){.partition = 2, .context = 0, .metric = -1},
                "p=4_n=0.5,0,main,time,11\n"
                "p=4_n=0.5,1,main,time,12\n"
                "p=4_n=0.5,0,main,bytes,300\n",
-               "restricted to a point and a call path");
+               "values can be restricted to a point and a call path");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n\n# c\nMETRICS m\nDATA 2\n", "values", all,
-               "x=1,0,a,,1\nx=2,0,a,,2\n", "a line that means nothing does not disturb a series");
+               "x=1,0,a,,1\nx=2,0,a,,2\n", "an unknown keyword does not end a series");
     check_rows(
         "PARAMETER x\nPOINTS 1 2\nREGION a\nMETRIC t\nDATA 1\nDATA 2\nMETRIC u\nDATA 3\nREGION b\nDATA 4\n",
         "values", all, "x=1,0,a,t,1\nx=2,0,a,t,2\nx=1,0,a,u,3\nx=1,0,b,u,4\n",
-        "METRIC and REGION both begin at the first point, and hold until changed");
+        "METRIC and REGION start a series at the first point, and apply until changed");
     check_rows("PARAMETER x\nPOINTS 1\nDATA 1\n", "values", all, "x=1,0,,,1\n",
                "values without REGION and METRIC belong to a call path and a metric without a name");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 4\nDATA 5 6\n", "values",
                all, "x=1,0,a,,1\nx=1,1,a,,2\nx=1,2,a,,4\nx=2,0,a,,3\nx=2,1,a,,5\nx=2,2,a,,6\n",
-               "a repeated series goes on counting repetitions");
+               "a repeated series continues to count repetitions");
     check_rows(
         "PARAMETER x\nPOINTS 1\nREGION a\nDATA 1e-3 -2 .5 5. +7 1_000 12345678.25 0.000000000000000001\n",
         "values", all,
         "x=1,0,a,,0.001\nx=1,1,a,,-2\nx=1,2,a,,0.5\nx=1,3,a,,5\nx=1,4,a,,7\nx=1,5,a,,1000\n"
         "x=1,6,a,,1.23457e+07\nx=1,7,a,,1e-18\n",
-        "numbers are those of Python");
+        "numbers have Python's syntax");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2 # c\nDATA 3\n", "values", all,
                "x=1,0,a,,1\nx=1,1,a,,2\nx=2,0,a,,3\n",
-               "values before a bad one are kept, and so are later lines");
+               "values before an invalid one are kept, and later lines are read");
     check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nREGION b\nDATA 3\n", "values", all,
-               "x=1,0,a,,1\nx=1,0,b,,3\n", "DATA lines without a point are passed over");
+               "x=1,0,a,,1\nx=1,0,b,,3\n", "DATA lines without a point are omitted");
     check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nPOINTS 2\nDATA 3\n", "values", all,
-               "x=1,0,a,,1\n", "also if points follow: it is not known which line is theirs");
+               "x=1,0,a,,1\n",
+               "DATA lines without a point are omitted even if points follow, since their point is unknown");
 }
 
 /* ---- statistics --------------------------------------------------------------------------------- */
@@ -244,51 +247,62 @@ static void check_statistics(void)
                "p=2_n=10,main,bytes,1,100,100,100,100,0\n"
                "p=4_n=10,main,bytes,1,200,200,200,200,0\n"
                "p=4_n=0.5,main,bytes,1,300,300,300,300,0\n",
-               "statistics of each series and point: count, mean, median, min, max, std");
+               "statistics have count, mean, median, min, max and std per series and point");
     check_rows(STUDY, "statistics", (struct pf_restriction){.partition = 0, .context = 0, .metric = 1},
-               "p=2_n=10,main,bytes,1,100,100,100,100,0\n", "restricted on all axes");
+               "p=2_n=10,main,bytes,1,100,100,100,100,0\n", "statistics can be restricted on all axes");
     static const char repeated[] =
         "PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 6\nDATA oops\n";
     check_rows(repeated, "statistics", all,
                "x=1,a,,2,1.5,1.5,1,2,0.5\nx=1,a,,1,6,6,6,6,0\nx=2,a,,1,3,3,3,3,0\n",
                "a repeated series has statistics of its own");
     check_rows(repeated, "cells", all, "x=1,a,,3,3,2,1,6,2.16025\nx=2,a,,1,3,3,3,3,0\n",
-               "aggregates are made from the values of both together");
+               "the cells of aggregates combine the values of a repeated series");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 nan 2\nDATA 1 inf\n", "statistics", all,
                "x=1,a,,3,nan,nan,nan,nan,nan\nx=2,a,,2,inf,inf,1,inf,nan\n",
-               "what is not a number or not finite shows");
+               "statistics show NaN and infinities");
 }
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 
 static void check_warnings(void)
 {
-    check_warning("", "0 error empty", "an empty file");
+    check_warning("", "0 error empty", "an empty file is reported");
     check_warning("\xef\xbb\xbfPARAMETER x\nPOINTS 1\nREGION a\nDATA 1\n", "1 warning byte-order-mark",
-                  "a byte order mark");
-    check_warning("POINTS 1\nREGION a\nDATA 1\n", "1 error order", "POINTS before PARAMETER");
-    check_warning("PARAMETER x\nREGION a\nDATA 1\n", "3 error order", "DATA before POINTS");
-    check_warning("PARAMETER x\nPOINTS 1\nPARAMETER y\n", "3 error order", "PARAMETER after POINTS");
-    check_warning("PARAMETER a b c d e\nPOINTS (1 2 3 4 5)\n", "1 warning parameters", "a fifth parameter");
-    check_warning("PARAMETER x y\nPOINTS 1\n", "2 warning point-size", "a point with too few coordinates");
-    check_warning("PARAMETER x\nPOINTS 1 1\n", "2 warning repeated-point", "a repeated point");
-    check_warning("PARAMETER x\nPOINTS (1\n", "2 error bad-point", "a brace that is not closed");
-    check_warning("PARAMETER x\nPOINTS 1)\n", "2 error bad-point", "a brace that is not opened");
-    check_warning("PARAMETER x\nPOINTS ((1))\n", "2 warning inner-braces", "braces in braces");
-    check_warning("PARAMETER x\nPOINTS 1,2\n", "2 error bad-number", "points separated by commas");
-    check_warning("PARAMETER x\nPOINTS 1\n REGION a\nDATA 1\n", "3 warning indented", "an indented line");
-    check_warning("PARAMETER x\nPOINTS 1\nRegion a\nDATA 1\n", "3 error unknown-keyword", "an unknown word");
-    check_warning("PARAMETER x\nPOINTS 1\nMETRIC t\nDATA 1\n", "4 warning no-region", "no REGION");
-    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA\n", "4 error no-values", "DATA without values");
+                  "a byte order mark is reported");
+    check_warning("POINTS 1\nREGION a\nDATA 1\n", "1 error order", "POINTS before PARAMETER is reported");
+    check_warning("PARAMETER x\nREGION a\nDATA 1\n", "3 error order", "DATA before POINTS is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nPARAMETER y\n", "3 error order",
+                  "PARAMETER after POINTS is reported");
+    check_warning("PARAMETER a b c d e\nPOINTS (1 2 3 4 5)\n", "1 warning parameters",
+                  "a fifth parameter is reported");
+    check_warning("PARAMETER x y\nPOINTS 1\n", "2 warning point-size",
+                  "a point with too few coordinates is reported");
+    check_warning("PARAMETER x\nPOINTS 1 1\n", "2 warning repeated-point", "a repeated point is reported");
+    check_warning("PARAMETER x\nPOINTS (1\n", "2 error bad-point", "a brace that is not closed is reported");
+    check_warning("PARAMETER x\nPOINTS 1)\n", "2 error bad-point", "a brace that is not opened is reported");
+    check_warning("PARAMETER x\nPOINTS ((1))\n", "2 warning inner-braces", "braces in braces are reported");
+    check_warning("PARAMETER x\nPOINTS 1,2\n", "2 error bad-number",
+                  "points separated by commas are reported");
+    check_warning("PARAMETER x\nPOINTS 1\n REGION a\nDATA 1\n", "3 warning indented",
+                  "an indented line is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nRegion a\nDATA 1\n", "3 error unknown-keyword",
+                  "an unknown keyword is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nMETRIC t\nDATA 1\n", "4 warning no-region",
+                  "a series without REGION is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA\n", "4 error no-values",
+                  "DATA without values is reported");
     check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1 # c\n", "4 error bad-number",
-                  "a trailing comment");
-    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 0x10\n", "4 error bad-number", "a hex number");
+                  "a trailing comment is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 0x10\n", "4 error bad-number",
+                  "a hexadecimal number is reported");
     check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\n", "5 error too-many-data",
-                  "more DATA lines than points");
-    check_warning("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n", "4 warning incomplete-series", "a gap");
+                  "more DATA lines than points are reported");
+    check_warning("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n", "4 warning incomplete-series",
+                  "a series without all points is reported");
     check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nREGION a\nDATA 1\n", "4 warning repeated-series",
-                  "a series that is there twice");
-    check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name", "REGION without a name");
+                  "a repeated series is reported");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name",
+                  "REGION without a name is reported");
 }
 
 /* A NUL is a byte of a word, so this is a bad number before a good one. */
@@ -321,7 +335,7 @@ static void check_hops_with(struct study *study, const char *table, const char *
                 free(once);
                 free(hopping);
             }
-    ok(same, "%s of %s: every saved position goes on with the next row, however restricted", table, text);
+    ok(same, "%s of %s: a cursor resumes at every saved position, with any restriction", table, text);
 }
 
 /* Tries damaged positions, as a damaged cache could hold: each must be refused, or the walk must end. */
@@ -400,7 +414,7 @@ static void check_cuts(void)
         close_study(&study);
     }
     free(whole);
-    ok(right == size, "cut anywhere, a file keeps the rows before the cut");
+    ok(right == size, "a file truncated anywhere has the rows before the cut");
 }
 
 static void check_flips(void)
@@ -424,7 +438,7 @@ static void check_flips(void)
         }
         close_study(&study);
     }
-    ok(opened, "whatever bytes are changed, the file opens");
+    ok(opened, "a file with any changed bytes opens");
 }
 
 /* ---- large files -------------------------------------------------------------------------------- */
@@ -456,29 +470,29 @@ static void check_big(void)
     open_only(&study, &pf_extrap_text_driver, text, size);
     struct pf_model *model = &study.model;
     ok(!study.result && model->metrics_late && !model->partitions.items && model->tables[0].n_columns == 8,
-       "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
+       "opening a file of %zu bytes reads its parameters and leaves the rest for a later pass", size);
 
     struct pf_pass pass = {0};
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_model_load(&study.model, PF_DERIVED, &study.error) < 0 && study.error.code == ECANCELED &&
            !model->contexts && !model->partitions.items && !pf_rows_count(model->warnings),
-       "a pass that nobody waits for leaves no trace");
+       "a pass without waiters leaves no data");
     pf_pass_end(before);
     ok(pf_model_load(&study.model, PF_DERIVED, &study.error) == 0 &&
            pf_rows_count(model->partitions.items) == BIG_POINTS &&
            model->contexts->count == BIG_REGIONS + 1 && pf_rows_count(model->warnings) == 1,
-       "and the next one finds everything, the gap once");
+       "a later pass reads the whole file, and reports the gap once");
 
     char *rows = rows_of(&study, table_named(&study, "values"), all, false);
     size_t lines = 0;
     for (const char *at = rows; (at = strchr(at, '\n')); at++)
         lines++;
-    ok(lines == (BIG_REGIONS * BIG_POINTS - 1) * 5, "it has all its %zu values", lines);
+    ok(lines == (BIG_REGIONS * BIG_POINTS - 1) * 5, "the file has all its %zu values", lines);
     free(rows);
     rows = rows_of(&study, table_named(&study, "values"),
                    (struct pf_restriction){.partition = 99, .context = 8, .metric = -1}, true);
-    is(rows, "", "none where the gap is");
+    is(rows, "", "a measurement that is missing has no values");
     free(rows);
     rows = rows_of(&study, table_named(&study, "values"),
                    (struct pf_restriction){.partition = 99, .context = 300, .metric = -1}, true);
@@ -486,7 +500,7 @@ static void check_big(void)
        "p=99_n=9801,0,main->r299,time,299\np=99_n=9801,1,main->r299,time,99\n"
        "p=99_n=9801,2,main->r299,time,299\np=99_n=9801,3,main->r299,time,1.5\n"
        "p=99_n=9801,4,main->r299,time,2.25\n",
-       "and the last ones where they belong");
+       "the last measurement has its values");
     free(rows);
     close_study(&study);
     free(text);
@@ -512,7 +526,8 @@ static void check_long_lines(void)
     open_study(&study, &pf_extrap_text_driver, text, size);
     ok(pf_rows_count(study.model.partitions.items) == 60000, "a line may hold any number of points");
     char *rows = rows_of(&study, table_named(&study, "statistics"), all, false);
-    is(rows, "x=0,a,,150000,74999.5,74999.5,0,149999,43301.3\nx=1,a,,1,7,7,7,7,0\n", "and of values");
+    is(rows, "x=0,a,,150000,74999.5,74999.5,0,149999,43301.3\nx=1,a,,1,7,7,7,7,0\n",
+       "a line may hold any number of values");
     free(rows);
     close_study(&study);
     free(text);

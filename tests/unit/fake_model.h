@@ -200,7 +200,7 @@ FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, co
     if (is(text.data, want, behaviour) && strcmp(text.data, resumed.data) != 0)
         is(resumed.data, want, "the same text is read from saved positions");
     if (!fake_measures(fake, metric, view))
-        ok(false, "and its records are as long as they are measured");
+        ok(false, "the records are as long as they are measured");
     pf_buf_free(&text);
     pf_buf_free(&resumed);
 }

@@ -17,11 +17,12 @@ static void agrees_with_its_definition(void)
     unsigned char bytes[8];
     for (unsigned char i = 0; i < sizeof bytes; i++)
         bytes[i] = i;
-    ok(pf_siphash_keyed(key, bytes, 0) == 0xabac0158050fc4dc, "SipHash-1-3 of nothing is as published");
-    ok(pf_siphash_keyed(key, bytes, 1) == 0xc9f49bf37d57ca93, "and of one byte");
-    ok(pf_siphash_keyed(key, bytes, 8) == 0x369095118d299a8e, "and of eight");
-    ok(pf_siphash(1, "main", 4) != pf_siphash(2, "main", 4), "what comes before a text matters");
-    ok(pf_siphash_number(1) != pf_siphash_number(2), "numbers are told apart");
+    ok(pf_siphash_keyed(key, bytes, 0) == 0xabac0158050fc4dc, "SipHash-1-3 of no bytes is as published");
+    ok(pf_siphash_keyed(key, bytes, 1) == 0xc9f49bf37d57ca93, "SipHash-1-3 of one byte is as published");
+    ok(pf_siphash_keyed(key, bytes, 8) == 0x369095118d299a8e, "SipHash-1-3 of eight bytes is as published");
+    ok(pf_siphash(1, "main", 4) != pf_siphash(2, "main", 4),
+       "the hash of a text depends on the hash before it");
+    ok(pf_siphash_number(1) != pf_siphash_number(2), "different numbers have different hashes");
 }
 
 static void finds_what_was_added(void)
@@ -36,11 +37,12 @@ static void finds_what_was_added(void)
         wrong += pf_hash_find(&table, hash, pf_is_number, keys, &keys[i]) != PF_NOT_THERE;
         wrong += pf_hash_add(&table, hash, i, &error) != 0;
     }
-    ok(wrong == 0 && table.count == KEYS, "keys that were not added are not there");
+    ok(wrong == 0 && table.count == KEYS, "keys that were not added are not found");
     for (uint32_t i = 0; i < KEYS; i++)
         wrong += pf_hash_find(&table, pf_siphash_number(keys[i]), pf_is_number, keys, &keys[i]) != (int64_t)i;
-    ok(wrong == 0, "those that were are found, each with its number");
-    ok(pf_hash_probes(&table) < 4 * KEYS, "in few steps: %.2f", (double)pf_hash_probes(&table) / KEYS);
+    ok(wrong == 0, "keys that were added are found, each with its number");
+    ok(pf_hash_probes(&table) < 4 * KEYS, "keys are found in few steps: %.2f",
+       (double)pf_hash_probes(&table) / KEYS);
     pf_hash_free(&table);
     ok(pf_hash_find(&table, 0, pf_is_number, keys, &keys[0]) == PF_NOT_THERE, "a freed table is empty");
 }
@@ -65,8 +67,8 @@ static void is_not_slowed_by_crafted_keys(void)
         differ += pf_digest(0, texts[i], sizeof texts[i]) != pf_digest(0, texts[0], sizeof texts[0]);
         pf_hash_add(&table, pf_siphash(0, texts[i], sizeof texts[i]), i, &error);
     }
-    ok(differ == 0, "texts can be written that all have one plain hash");
-    ok(pf_hash_probes(&table) < 4 * KEYS, "but a table finds each in few steps: %.2f",
+    ok(differ == 0, "crafted texts all have one unkeyed hash");
+    ok(pf_hash_probes(&table) < 4 * KEYS, "crafted texts are found in few steps: %.2f",
        (double)pf_hash_probes(&table) / KEYS);
     pf_hash_free(&table);
 }
@@ -81,26 +83,26 @@ static void numbers_ids(void)
     for (uint32_t i = 0; i < KEYS; i++)
         wrong += pf_ids_add(&ids, i % 2 ? 2 * i : UINT64_MAX - 3 * (uint64_t)i, i, &error) != 1;
     ok(!wrong && !pf_ids_add(&ids, 2, 7, &error) && !pf_ids_add(&ids, UINT64_MAX, 7, &error),
-       "an id is added once, whatever it is");
+       "an id of any size is added only once");
     for (uint32_t i = 0; i < KEYS; i++)
         wrong += pf_ids_find(&ids, i % 2 ? 2 * i : UINT64_MAX - 3 * (uint64_t)i) != i;
     ok(!wrong && pf_ids_find(&ids, 4) == PF_NO_ID && pf_ids_find(&ids, UINT64_MAX / 2) == PF_NO_ID,
-       "each has its number, and no other has one");
+       "each id has its number, and other ids have none");
     ok(!pf_ids_set(&ids, 2, 7, &error) && !pf_ids_set(&ids, UINT64_MAX, 8, &error) &&
            !pf_ids_set(&ids, 4, 9, &error) && pf_ids_find(&ids, 2) == 7 &&
            pf_ids_find(&ids, UINT64_MAX) == 8 && pf_ids_find(&ids, 4) == 9,
-       "a number that is set takes the place of the one before");
+       "a number that is set replaces the earlier one");
     pf_ids_free(&ids);
-    ok(pf_ids_find(&ids, 2) == PF_NO_ID, "freed ones are empty");
+    ok(pf_ids_find(&ids, 2) == PF_NO_ID, "freed ids are empty");
     wrong = 0;
     for (uint32_t i = 0; i < DENSE; i++)
         wrong += pf_ids_add(&ids, DENSE - i, i, &error) != 1;
     for (uint32_t i = 0; i < DENSE; i++)
         wrong += pf_ids_find(&ids, DENSE - i) != i;
-    ok(!wrong && !ids.n_large && pf_ids_find(&ids, 0) == PF_NO_ID &&
-           pf_ids_find(&ids, DENSE + 1) == PF_NO_ID,
-       "ids that come from large to small end up in the array, too");
-    ok(!pf_ids_set(&ids, DENSE, 7, &error) && pf_ids_find(&ids, DENSE) == 7, "where they may be replaced");
+    ok(!wrong && !ids.n_large && pf_ids_find(&ids, 0) == PF_NO_ID && pf_ids_find(&ids, DENSE + 1) == PF_NO_ID,
+       "ids in descending order are stored in the array");
+    ok(!pf_ids_set(&ids, DENSE, 7, &error) && pf_ids_find(&ids, DENSE) == 7,
+       "numbers of ids in the array can be replaced");
     pf_ids_free(&ids);
 }
 

@@ -53,9 +53,10 @@ static void every_layout(const char *name)
     struct database db;
     unsigned n = 0;
     opens(&db, name);
-    ok(totals_hold(&db.model, false, &n) && n >= 4, "%s: all sums are the database's own total", name);
-    ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all", name);
-    ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows", name);
+    ok(totals_hold(&db.model, false, &n) && n >= 4, "%s: all sums are the database's own totals", name);
+    ok(singles_hold(&db.model), "%s: a metric has the same sums alone and among all metrics", name);
+    ok(restrictions_hold(&db.model), "%s: restricted and resumed walks yield the rows of the whole table",
+       name);
     char *values = all_rows(&db.model, "values");
     char *trace = all_rows(&db.model, "trace");
     ok(has_line(values, !strcmp(name, "solver-2019") ? "rank0.thread0 6 CPUTIME (sec) (I) 7.25390625 "
@@ -83,12 +84,12 @@ static void the_released_layout(void)
     context_is(model, 18, "libmpi.so.12+0x20a88, instruction in 17");
     context_is(model, 19, "libc.so.6+0x9f310, instruction in 17, frame");
     context_is(model, 8, "unlisted instruction, instruction in -1");
-    ok(warned(model, "unlisted-contexts") == 1, "instructions that the tree leaves out are told of");
-    is(model->metrics[0].name, "CPUTIME (sec) (E)", "the exclusive scope comes first and is called (E)");
-    is(model->metrics[2].name, "CPUTIME (sec) (point)", "other scopes stand in brackets");
-    is(model->metrics[0].unit, "sec", "the unit is what the name ends with");
+    ok(warned(model, "unlisted-contexts") == 1, "instructions that the tree omits are reported");
+    is(model->metrics[0].name, "CPUTIME (sec) (E)", "the exclusive scope comes first and is named (E)");
+    is(model->metrics[2].name, "CPUTIME (sec) (point)", "other scopes are named in brackets");
+    is(model->metrics[0].unit, "sec", "the unit of a metric is the text in brackets in its name");
     ok(model->metrics[2].over_contexts == PF_OVER_ALL && model->metrics[2].partner == 1,
-       "points add up over all contexts and look to their inclusive values");
+       "values of the point scope add up over all contexts, and their partner is the inclusive scope");
     char *functions = all_rows(&db.model, "functions");
     ok(has_line(functions, "4  133696 MPI_Sendrecv  /usr/lib64/libmpi.so.12"), "functions are listed");
     free(functions);
@@ -123,11 +124,11 @@ static void experiment_4(void)
     is(values,
        "rank0.thread0 5 CPUTIME (sec) (E) 5 \nrank0.thread0 5 CPUTIME (sec) (I) 7.25 \n"
        "rank0.thread0 5 PAPI_TOT_CYC (E) 1200000 \nrank0.thread0 5 PAPI_TOT_CYC (I) 1738000 \n",
-       "values that stand in any order come by metric");
+       "values are ordered by metric, whatever their order in the file");
     free(values);
     ok(all_in(model, "CPUTIME (sec):PARTIAL:0", "sec") && all_in(model, "CPUTIME (sec):Mean", "sec"),
-       "statistics have the unit of what they are made from");
-    ok(all_in(model, "PAPI_TOT_CYC", ""), "counts have none");
+       "statistics of a metric have its unit");
+    ok(all_in(model, "PAPI_TOT_CYC", ""), "counts have no unit");
     close_database(&db);
 }
 
@@ -139,10 +140,10 @@ static void experiment_2(void)
     context_is(&db.model, 10, "dot, inlined in 9");
     char *trace = all_rows(&db.model, "trace");
     ok(has_line(trace, "rank0.thread0 1700000000020000000 11 vec.h:5"),
-       "samples have numbers of their own, and times in ticks");
+       "samples name contexts by numbers of the trace's own, and their ticks are converted to nanoseconds");
     char *summary = rows_of(&db.model, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
     is(summary, "1 CPUTIME (sec):Sum (I) 25.1924 \n1 PAPI_TOT_CYC:Sum (I) 5469000 \n",
-       "the summary is what stands among the contexts");
+       "the summary has the values of the contexts in experiment.xml");
     free(trace);
     free(summary);
     close_database(&db);
@@ -160,8 +161,8 @@ static void does_without(const char *name, const char *missing)
     unlink(path);
     load_database(&db, copy.folder, "db");
     unsigned n = 0;
-    ok(!db.result && totals_hold(&db.model, false, &n) && restrictions_hold(&db.model), "%s does without %s",
-       name, missing);
+    ok(!db.result && totals_hold(&db.model, false, &n) && restrictions_hold(&db.model),
+       "%s is complete without %s", name, missing);
     close_database(&db);
     remove_copy(&copy);
 }
@@ -208,8 +209,8 @@ static void merged_files(void)
     static const char *const tables[] = {"values", "trace"};
     for (size_t i = 0; i < 2; i++) {
         char *want = all_rows(&single.model, tables[i]), *have = all_rows(&db.model, tables[i]);
-        ok(want && have && *want && !strcmp(want, have), "%s of merged files are those of the single ones",
-           tables[i]);
+        ok(want && have && *want && !strcmp(want, have),
+           "the table %s of merged files equals that of separate files", tables[i]);
         free(want);
         free(have);
     }
@@ -232,10 +233,10 @@ static void stopping(void)
         if (pf_hpctoolkit_driver.load(&db.model, stage, &db.error))
             break;
     }
-    ok(stopped, "a pass that nobody waits for stops");
+    ok(stopped, "a pass without waiters stops");
     ok(!pf_hpctoolkit_driver.load(&db.model, PF_DERIVED, &db.error) && restrictions_hold(&db.model) &&
            warned(&db.model, "unlisted-contexts") == 1,
-       "done again after that, it leaves no trace of having been stopped");
+       "a pass after a stopped one has no repeated warnings");
     close_database(&db);
 }
 
@@ -260,7 +261,7 @@ static void probing(void)
     snprintf(path, sizeof path, "%s/db", copy.folder);
     probe.fd = open(path, O_RDONLY | O_DIRECTORY);
     pf_hpctoolkit_driver.probe(&probe, &result);
-    ok(!result.confidence, "a folder with files of these names alone is none");
+    ok(!result.confidence, "a folder with files of these names and other content is rejected");
     close(probe.fd);
     remove_copy(&copy);
 }

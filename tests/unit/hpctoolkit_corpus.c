@@ -18,12 +18,11 @@ static void check(const char *folder, const char *name)
         bool hold = totals_hold(&db.model, lacks_values(name), &n);
         ok(hold, "%s: all sums are %sthe database's own total (%u metrics)", name,
            lacks_values(name) ? "at most " : "", n);
-        ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all",
-           name);
+        ok(singles_hold(&db.model), "%s: a metric has the same sums alone and among all metrics", name);
         /* Only in small databases, since each row is compared once per context. */
         if (db.model.contexts->count <= 300)
-            ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows",
-               name);
+            ok(restrictions_hold(&db.model),
+               "%s: restricted and resumed walks yield the rows of the whole table", name);
     } else {
         printf("# %s: %s\n", db.error.where, db.error.what);
     }
@@ -38,9 +37,9 @@ static void empty_metrics(const char *folder)
     if (!db.result) {
         const struct pf_metric *metrics = db.model.metrics;
         ok(!metrics[0].empty && !metrics[1].empty && metrics[2].empty,
-           "a metric without values is known when opened");
+           "a metric without values is known to be empty when the database is opened");
         ok(metrics[0].partner == 1 && metrics[2].partner == PF_NO_PARTNER,
-           "points without costs have no inclusive ones");
+           "a point metric without values has no inclusive partner");
     }
     close_database(&db);
 }

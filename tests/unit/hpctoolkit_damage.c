@@ -54,9 +54,9 @@ static void is_cut(const char *layout, const char *file)
         harmed += fared < 0;
         untold += fared == 1;
     }
-    ok(!harmed, "%s/%s may end anywhere", layout, file);
+    ok(!harmed, "%s/%s: a file truncated at any byte is readable", layout, file);
     bool padded = !strcmp(layout, "solver-2021") && !strcmp(file, "trace.db"); /* with nothing after it */
-    ok(untold <= padded, "%s/%s: an end inside of something is fatal", layout, file);
+    ok(untold <= padded, "%s/%s: a file truncated inside a structure causes a fatal warning", layout, file);
     free(bytes);
     remove_copy(&copy);
 }
@@ -75,7 +75,7 @@ static void is_flipped(const char *layout, const char *file)
         harmed += fares(&copy, file, bytes, size, what, sizeof what) < 0;
         bytes[at] ^= masks[at % sizeof masks];
     }
-    ok(!harmed, "%s/%s may have any byte wrong", layout, file);
+    ok(!harmed, "%s/%s: a file with any byte changed is readable", layout, file);
     free(bytes);
     remove_copy(&copy);
 }
@@ -94,35 +94,41 @@ struct lie {
 #define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\x7f"
 
 static const struct lie lies[] = {
-    {"solver-2023", "meta.db", "a later major version", NULL, 14, 1, "\5", 0, NULL},
+    {"solver-2023", "meta.db", "a later major version is refused", NULL, 14, 1, "\5", 0, NULL},
     {"solver-2023", "meta.db", "a later minor version is read", "unlisted-contexts", 15, 1, "\7", 0, NULL},
-    {"solver-2023", "meta.db", "contexts beyond the end", "section-beyond-end", 16 + 16 * 3 + 8, 8,
-     HUGE_NUMBER, 0, NULL},
-    {"solver-2023", "meta.db", "more functions than fit", "beyond-end", 8, 4, HUGE_NUMBER, 16 + 16 * 7 + 8,
-     NULL},
-    {"solver-2023", "profile.db", "more profiles than fit", "beyond-end", 0x38, 4, HUGE_NUMBER, 0, NULL},
-    {"solver-2023", "profile.db", "records without a length", "beyond-end", 0x3c, 1, "\0", 0, NULL},
-    {"solver-2023", "profile.db", "values beyond the end", "block-beyond-end", 0x40 + 48 + 8, 8, HUGE_NUMBER,
+    {"solver-2023", "meta.db", "contexts beyond the end are reported", "section-beyond-end", 16 + 16 * 3 + 8,
+     8, HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "meta.db", "more functions than fit are reported", "beyond-end", 8, 4, HUGE_NUMBER,
+     16 + 16 * 7 + 8, NULL},
+    {"solver-2023", "profile.db", "more profiles than fit are reported", "beyond-end", 0x38, 4, HUGE_NUMBER,
      0, NULL},
-    {"solver-2023", "profile.db", "more values than fit", "block-beyond-end", 0x40 + 48, 8, HUGE_NUMBER, 0,
+    {"solver-2023", "profile.db", "records without a length are reported", "beyond-end", 0x3c, 1, "\0", 0,
      NULL},
-    {"solver-2023", "profile.db", "a metric that nothing tells of is kept", "unknown-metric", 0, 1, "\x63",
-     0x40 + 48 + 8, NULL},
-    {"solver-2023", "profile.db", "no name at the end", "footer", 0, 4, "????", 0, "_pro"},
-    {"solver-2023", "meta.db", "no name at the end", "footer", 0, 4, "????", 0, "_met"},
-    {"solver-2023", "trace.db", "no name at the end", "footer", 0, 4, "????", 0, "trac"},
-    {"solver-2023", "profile.db", "another file", "header", 0, 10, "HPCTOOLBOX", 0, NULL},
-    {"solver-2023", "trace.db", "a trace beyond the end", "trace-beyond-end", 0x40 + 16, 8, HUGE_NUMBER, 0,
-     NULL},
-    {"solver-2023", "trace.db", "a trace that ends before it begins", "stray-trace", 0x40 + 16, 8,
-     "\1\0\0\0\0\0\0\0", 0, NULL},
-    {"solver-2023", "trace.db", "a trace of no profile", "stray-trace", 0x40, 4, "\x99\0\0\0", 0, NULL},
-    {"solver-2021", "profile.db", "values without their end mark", "broken-block", 0, 4, "BAD!", 0, "end!"},
-    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "more rows than there are", "part", 24, 4,
+    {"solver-2023", "profile.db", "values beyond the end are reported", "block-beyond-end", 0x40 + 48 + 8, 8,
      HUGE_NUMBER, 0, NULL},
-    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "another file", "part", 0, 4, "ABCD", 0,
+    {"solver-2023", "profile.db", "more values than fit are reported", "block-beyond-end", 0x40 + 48, 8,
+     HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "profile.db", "a metric that is not declared is kept", "unknown-metric", 0, 1, "\x63",
+     0x40 + 48 + 8, NULL},
+    {"solver-2023", "profile.db", "a missing name at the end is reported", "footer", 0, 4, "????", 0, "_pro"},
+    {"solver-2023", "meta.db", "a missing name at the end is reported", "footer", 0, 4, "????", 0, "_met"},
+    {"solver-2023", "trace.db", "a missing name at the end is reported", "footer", 0, 4, "????", 0, "trac"},
+    {"solver-2023", "profile.db", "a file of another format is reported", "header", 0, 10, "HPCTOOLBOX", 0,
      NULL},
-    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.hpctrace", "no trace", "part", 0, 4, "ABCD", 0, NULL},
+    {"solver-2023", "trace.db", "a trace beyond the end is reported", "trace-beyond-end", 0x40 + 16, 8,
+     HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "trace.db", "a trace that ends before it begins is reported", "stray-trace", 0x40 + 16, 8,
+     "\1\0\0\0\0\0\0\0", 0, NULL},
+    {"solver-2023", "trace.db", "a trace without a profile is reported", "stray-trace", 0x40, 4, "\x99\0\0\0",
+     0, NULL},
+    {"solver-2021", "profile.db", "values without their end mark are reported", "broken-block", 0, 4, "BAD!",
+     0, "end!"},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "more rows than the file has are reported",
+     "part", 24, 4, HUGE_NUMBER, 0, NULL},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "a file of another format is reported",
+     "part", 0, 4, "ABCD", 0, NULL},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.hpctrace", "a file that is not a trace is reported",
+     "part", 0, 4, "ABCD", 0, NULL},
 };
 
 static size_t place_of(const struct lie *lie, const unsigned char *bytes, size_t size)
@@ -171,7 +177,7 @@ static void cycles(void)
     free(bytes);
     load_database(&db, copy.folder, "db");
     ok(!db.result && warned(&db.model, "context-twice") == 1 && readable(&db),
-       "a tree that leads back to itself is walked once");
+       "a tree with a cycle is walked once");
     close_database(&db);
     remove_copy(&copy);
 }
@@ -197,8 +203,8 @@ static void deep_xml(void)
     free(text);
     load_database(&db, copy.folder, "db");
     ok(!db.result && db.model.contexts->count == DEPTH + 1 && db.model.contexts->depth[DEPTH] == DEPTH,
-       "elements may nest as deep as calls do");
-    ok(warned(&db.model, "cut-xml") == 1, "an experiment.xml that ends inside of them is told of");
+       "elements may nest 300000 levels deep");
+    ok(warned(&db.model, "cut-xml") == 1, "an experiment.xml that ends inside its elements is reported");
     close_database(&db);
     remove_copy(&copy);
 }

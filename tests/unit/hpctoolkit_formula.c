@@ -25,7 +25,7 @@ static void is_none(const char *text, const char *name)
 {
     double value;
     bool known;
-    ok(!hpc_formula_value(text, operand, NULL, &value, &known), "%s is no formula", name);
+    ok(!hpc_formula_value(text, operand, NULL, &value, &known), "%s is not a formula", name);
 }
 
 int main(void)
@@ -49,19 +49,19 @@ int main(void)
     bool known;
     ok(hpc_formula_value("$7 / $8", operand, NULL, &value, &known) && !known,
        "a formula of unknown metrics has no value");
-    is_none("", "nothing");
-    is_none("$$", "what stands for the metric itself");
+    is_none("", "an empty text");
+    is_none("$$", "a reference to the metric itself");
     is_none("1 +", "a formula without its end");
-    is_none("(1", "one with an open bracket");
-    is_none("1)", "one with a closing bracket too many");
+    is_none("(1", "an expression with an open bracket");
+    is_none("1)", "an expression with a closing bracket too many");
     is_none("1 2", "two numbers");
     is_none("log(1)", "a function with too few arguments");
-    is_none("sqrt(1, 2)", "a function with too many");
+    is_none("sqrt(1, 2)", "a function with too many arguments");
     is_none("rm(1)", "an unknown function");
     char *deep = malloc(1002);
     memset(deep, '(', 1000);
     strcpy(deep + 1000, "1");
-    is_none(deep, "one with a thousand brackets");
+    is_none(deep, "an expression with a thousand brackets");
     free(deep);
     return done();
 }

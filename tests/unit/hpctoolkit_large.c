@@ -44,7 +44,7 @@ static void large_with_unknown_metric(void)
     load_database(&db, copy.folder, "db");
     char *rows = db.result ? NULL : all_rows(&db.model, "values");
     ok(rows && warned(&db.model, "unknown-metric") == 1 && strstr(rows, "metric 99"),
-       "a metric that nothing tells of is kept in a large database, too, where threads begin with it");
+       "a large database keeps a metric that is not declared");
     free(rows);
     close_database(&db);
     remove_copy(&copy);
@@ -58,7 +58,7 @@ static void contexts_without_index(const char *layout)
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_DERIVED && !db.result; stage++)
         db.result = pf_hpctoolkit_driver.load(&db.model, stage, &db.error);
     ok(!db.result && restrictions_hold(&db.model),
-       "%s: without an index, too, each context has the values that the whole table has", layout);
+       "%s: without an index, each context has the values of the whole table", layout);
     close_database(&db);
 }
 

@@ -64,8 +64,9 @@ static void numbers_without_a_word(void)
     struct pf_cell cells[8];
     load_changed(&copy, &db, "meta.db", unknown_kinds);
     ok(!db.result && cell_is(name_of(&db.model, 1), "entry of type 7"),
-       "an entry of an unknown kind has its number for a name");
-    ok(!db.result && cell_is(name_of(&db.model, 2), "context of type 9"), "so has a context");
+       "an entry of an unknown kind is named by the number of the kind");
+    ok(!db.result && cell_is(name_of(&db.model, 2), "context of type 9"),
+       "a context of an unknown type is named by the number of the type");
     db.model.context_cells(&db.model, 2, cells);
     ok(cells[0].type == PF_UINT && cells[0].u == 6, "an unknown relation is a number in its column");
     unload(&copy, &db);
@@ -103,7 +104,7 @@ static void metric_without_a_name(void)
     load_changed(&copy, &db, "meta.db", nameless_metric);
     for (size_t i = 0; i < db.model.n_metrics; i++)
         named += !strncmp(db.model.metrics[i].name, "metric ", 7);
-    ok(named == 3, "a metric without a name goes by its number, in all its scopes");
+    ok(named == 3, "a metric without a name is named by its number, in all its scopes");
     unload(&copy, &db);
 }
 
@@ -123,7 +124,7 @@ static void summary_that_is_not_first(void)
     const struct pf_cell *first = db.result ? NULL : pf_rows_at(db.model.partitions.items, 0);
     ok(first && first[0].u == 0 && !warned(&db.model, "summary"),
        "the first profile is a thread if it is not marked as a summary");
-    ok(rows && *rows, "and what is marked as one is the summary wherever it stands");
+    ok(rows && *rows, "a profile that is marked as a summary is the summary, wherever it is");
     free(rows);
     unload(&copy, &db);
 }
@@ -142,7 +143,7 @@ static void coefficient_of_variation(void)
     load_database(&db, copy.folder, "db");
     const struct pf_rows *rows = db.result ? NULL : pf_table_rows(table_named(&db.model, "summary_metrics"));
     ok(rows && cell_is(pf_rows_at(rows, 0)[2], "") && cell_is(pf_rows_at(rows, 1)[2], "sec"),
-       "a standard deviation has a unit, a coefficient of variation has none");
+       "a standard deviation has a unit, and a coefficient of variation has none");
     unload(&copy, &db);
 }
 

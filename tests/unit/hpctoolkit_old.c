@@ -65,7 +65,7 @@ static void processes_of_one_rank(void)
            same_thread(&db.model, 1, &single.model, 2, "trace"),
        "each of two processes with the same rank has the trace in its own file");
     char *none = db.result ? NULL : of_thread(&db.model, "trace", 0);
-    is(none, "", "or none if there is no such file");
+    is(none, "", "a process without a trace file has no trace");
     free(none);
     close_database(&db);
     close_database(&single);
@@ -131,8 +131,8 @@ static void merged_and_single(void)
     load_database(&single, SAMPLES, "solver-2019");
     ok(!db.result && same_thread(&db.model, 0, &single.model, 0, "values") &&
            same_thread(&db.model, 0, &single.model, 0, "trace"),
-       "next to a merged file, the files that it was made from are not counted again");
-    ok(warned(&db.model, "part") == 1, "with a warning");
+       "files from which a merged file was made are not counted again");
+    ok(warned(&db.model, "part") == 1, "files from which a merged file was made are reported");
     close_database(&db);
     close_database(&single);
     remove_copy(&copy);
@@ -169,14 +169,14 @@ static void too_many_parts(void)
     load_database(&db, copy.folder, "db");
     unsigned long long calls = read_calls() - before;
     ok(!db.result && pf_rows_count(db.model.partitions.items) == MOST + 3,
-       "a million parts of a merged file are kept");
+       "a million parts of a merged file are read");
     bool found = false;
     for (size_t i = 0; i < pf_rows_count(db.model.warnings); i++) {
         struct pf_cell text = pf_rows_at(db.model.warnings, i)[4];
         found |= memmem(text.text, text.size, "the others are skipped", 22) != NULL;
     }
-    ok(found, "with a warning");
-    ok(calls < 10000, "its records are read in batches");
+    ok(found, "further parts of a merged file are reported");
+    ok(calls < 10000, "records of a merged file are read in batches");
     close_database(&db);
     remove_copy(&copy);
 }
@@ -201,7 +201,8 @@ static void summary_alone(void)
     struct database db;
     copy_database(&copy, SOLVER);
     load_database(&db, copy.folder, "db");
-    ok(!db.result && !info_of(&db.model, "Values"), "a database with files of threads says nothing about their absence");
+    ok(!db.result && !info_of(&db.model, "Values"),
+       "info.txt of a database with files of threads does not mention them");
     close_database(&db);
     drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
     drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
@@ -209,9 +210,10 @@ static void summary_alone(void)
     drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
     load_database(&db, copy.folder, "db");
     is(db.result ? NULL : info_of(&db.model, "Values"), "summary.csv alone: there are no files of threads",
-       "a database without them says where its values come from");
+       "info.txt of a database without files of threads says where the values come from");
     char *summary = db.result ? NULL : rows_of(&db.model, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
-    ok(summary && *summary && !pf_rows_count(db.model.warnings), "the values are served without a warning");
+    ok(summary && *summary && !pf_rows_count(db.model.warnings),
+       "values of a database without files of threads have no warnings");
     free(summary);
     close_database(&db);
     remove_copy(&copy);

@@ -114,18 +114,18 @@ static void check_text(struct bytes bytes, const char *want, const char *name)
 static void test_formats(void)
 {
     char *text = numbers(300000);
-    check_text(packed(text, 300000, GZIP, 6), text, "gzip data");
-    check_text(packed(text, 300000, ZLIB, 6), text, "a zlib stream");
-    check_text(packed(text, 300000, ZLIB, 0), text, "a zlib stream that is not compressed");
-    check_text(packed(text, 300000, ZLIB, 9), text, "a zlib stream of the highest level");
-    check_text(packed("", 0, GZIP, 6), "", "gzip data of nothing");
+    check_text(packed(text, 300000, GZIP, 6), text, "gzip data is inflated");
+    check_text(packed(text, 300000, ZLIB, 6), text, "a zlib stream is inflated");
+    check_text(packed(text, 300000, ZLIB, 0), text, "a zlib stream that is not compressed is read");
+    check_text(packed(text, 300000, ZLIB, 9), text, "a zlib stream of the highest level is inflated");
+    check_text(packed("", 0, GZIP, 6), "", "gzip data of no bytes is inflated");
 
     struct bytes members = packed("one ", 4, GZIP, 6);
     struct bytes second = packed("", 0, GZIP, 6), third = packed("three", 5, GZIP, 1);
     append(&members, second.at, second.size);
     append(&members, third.at, third.size);
     append(&members, "\0\0\0\0", 4);
-    check_text(members, "one three", "gzip members one after the other, and zeros after them");
+    check_text(members, "one three", "consecutive gzip members with zeros after them are inflated");
 
     struct bytes trailing = packed("stream", 6, ZLIB, 6);
     append(&trailing, "anything", 8);
@@ -143,7 +143,7 @@ static void test_header(void)
     struct bytes full = {.at = NULL};
     append(&full, header, sizeof header - 1);
     append(&full, plain.at + 10, plain.size - 10);
-    check_text(full, "text", "a gzip header with extra field, name, comment and check sum");
+    check_text(full, "text", "a gzip header with extra field, name, comment and checksum is accepted");
     free(plain.at);
 }
 
@@ -155,12 +155,13 @@ static void check_damage(struct bytes bytes, const char *text, size_t least, siz
     struct pf_error damage = {0};
     struct pf_inflate *view = view_of(&bytes);
     char *have = all_of(view, &size), *more = all_of(view, &again);
-    ok(size >= least && size <= most && !memcmp(have, text, size), "%s: the text before it is kept", name);
+    ok(size >= least && size <= most && !memcmp(have, text, size), "%s: the text before the damage is kept",
+       name);
     bool told = pf_inflate_damage(view, &damage);
     ok(told && damage.offset >= 0 && damage.offset <= (int64_t)bytes.size && damage.what[0],
-       "%s: its offset is reported (%s, byte %jd of %zu)", name, damage.what, (intmax_t)damage.offset,
-       bytes.size);
-    ok(again == size && !memcmp(have, more, size), "%s: a second read ends there too", name);
+       "%s: the offset of the damage is reported (%s, byte %jd of %zu)", name, damage.what,
+       (intmax_t)damage.offset, bytes.size);
+    ok(again == size && !memcmp(have, more, size), "%s: a second read ends at the same place", name);
     free(have);
     free(more);
     pf_inflate_free(view);
@@ -173,27 +174,27 @@ static void test_damage(void)
     char *text = numbers(SIZE);
     struct bytes cut = packed(text, SIZE, ZLIB, 6);
     cut.size /= 2;
-    check_damage(cut, text, SIZE / 3, SIZE - 1, "a stream cut off");
+    check_damage(cut, text, SIZE / 3, SIZE - 1, "a truncated stream");
     cut = packed(text, SIZE, GZIP, 6);
     cut.size -= 3;
-    check_damage(cut, text, SIZE, SIZE, "a stream cut off in its check sum");
+    check_damage(cut, text, SIZE, SIZE, "a stream truncated in its checksum");
     cut = packed(text, SIZE, GZIP, 6);
     cut.size = 5;
-    check_damage(cut, text, 0, 0, "a stream cut off in its header");
+    check_damage(cut, text, 0, 0, "a stream truncated in its header");
 
     struct bytes sum = packed(text, SIZE, GZIP, 6);
     sum.at[sum.size - 6] ^= 1;
-    check_damage(sum, text, SIZE, SIZE, "a wrong check sum");
+    check_damage(sum, text, SIZE, SIZE, "a wrong gzip checksum");
     sum = packed(text, SIZE, ZLIB, 6);
     sum.at[sum.size - 1] ^= 1;
-    check_damage(sum, text, SIZE, SIZE, "a wrong check sum of zlib");
+    check_damage(sum, text, SIZE, SIZE, "a wrong zlib checksum");
     struct bytes garbage = packed(text, SIZE, GZIP, 6);
     append(&garbage, "garbage", 7);
     check_damage(garbage, text, SIZE, SIZE, "data other than gzip after a gzip member");
 
     struct bytes block = packed(text, SIZE, ZLIB, 0);
     block.at[2 + 5 + 65535] = 7; /* the header of the second stored block: an invalid kind */
-    check_damage(block, text, 65535, 65535, "a block of invalid kind");
+    check_damage(block, text, 65535, 65535, "a block of an invalid kind");
     struct bytes dictionary = {.at = malloc(64)};
     memcpy(dictionary.at, "\x78\xbb\1\2\3\4garbage", dictionary.size = 13);
     check_damage(dictionary, text, 0, 0, "a stream that needs a dictionary");
@@ -209,15 +210,17 @@ static void test_failures(void)
     char first[8] = {0};
     bytes.fails = ESTALE;
     ok(pf_inflate_read(view, first, 4, 0, &error) == -1 && error.code == ESTALE,
-       "a read error is an error, not the end");
-    ok(pf_inflate_size(view) == UINT64_MAX, "after which the size is still unknown");
+       "a failed read of the file is an error, not the end");
+    ok(pf_inflate_size(view) == UINT64_MAX, "the size is unknown after a failed read");
     bytes.fails = 0;
-    ok(pf_inflate_read(view, first, 4, 0, &error) == 4 && !memcmp(first, text, 4), "a later read succeeds");
+    ok(pf_inflate_read(view, first, 4, 0, &error) == 4 && !memcmp(first, text, 4),
+       "a read after a failed read succeeds");
     bytes.fails = EIO;
-    ok(pf_inflate_read(view, first, 4, 290000, &error) == -1 && error.code == EIO, "also in the middle");
+    ok(pf_inflate_read(view, first, 4, 290000, &error) == -1 && error.code == EIO,
+       "a failed read in the middle of the file is an error");
     bytes.fails = 0;
     ok(pf_inflate_read(view, first, 4, 290000, &error) == 4 && !memcmp(first, text + 290000, 4),
-       "and resumes from there");
+       "a read in the middle after a failed read succeeds");
     pf_inflate_free(view);
     free(bytes.at);
     free(text);
@@ -243,14 +246,14 @@ static void check_places(const char *text, struct bytes bytes, const char *name)
     bool same = true;
     for (offset = 0; offset < LARGE; offset += 262144)
         same &= same_at(view, text, offset, 262144);
-    ok(same && bytes.taken <= bytes.size + 16384, "%s: from the start to the end, each byte is read once",
-       name);
+    ok(same && bytes.taken <= bytes.size + 16384,
+       "%s: reading from the start to the end reads each byte of the file once", name);
 
     bytes.taken = 0;
     for (offset = LARGE - 1000; offset > 1000000; offset -= 999983)
         same &= same_at(view, text, offset, 5000);
-    ok(same, "%s: from the end to the start", name);
-    ok(bytes.taken < 6 * bytes.size / 2, "%s: a seek costs a part of the file (%ju of %zu read in all)", name,
+    ok(same, "%s: blocks can be read from the end to the start", name);
+    ok(bytes.taken < 6 * bytes.size / 2, "%s: a seek reads a part of the file (%ju of %zu in all)", name,
        (uintmax_t)bytes.taken, bytes.size);
 
     bytes.taken = 0;
@@ -308,7 +311,7 @@ static void check_threads(const char *text, struct bytes bytes)
         pthread_join(threads[i], NULL);
         same &= readers[i].same;
     }
-    ok(same, "more threads than there are streams read anywhere at once");
+    ok(same, "more threads than there are streams can read at any offset");
     pf_inflate_free(view);
 }
 
@@ -341,7 +344,8 @@ static void test_places(void)
     struct pf_error damage;
     bool same = same_at(view, text, LARGE - 100000, 10) && same_at(view, text, LARGE - 3000000, 10) &&
                 same_at(view, text, LARGE - 100000, 300000);
-    ok(same && pf_inflate_damage(view, &damage), "a wrong checksum is detected from a seek point too");
+    ok(same && pf_inflate_damage(view, &damage),
+       "a wrong checksum is detected by a reader that started at a seek point");
     pf_inflate_free(view);
     free(zlib.at);
     free(gzip.at);
@@ -362,7 +366,7 @@ static void test_bomb(void)
     ok(pf_inflate_read(view, some, sizeof some, 1000, &error) == sizeof some &&
            !memcmp(some, zeros, sizeof some),
        "the start of a bomb of %zu bytes is read", bomb.size);
-    ok(bomb.taken <= 16384, "with a few KB of it");
+    ok(bomb.taken <= 16384, "reading the start of a bomb reads a few KB of it");
     pf_inflate_free(view);
     free(bomb.at);
     free(zeros);
@@ -408,7 +412,7 @@ static void test_lines(struct pf_input *input)
         right &= line.number == ++number && line.offset == offset;
         offset += line.size + 1;
     }
-    ok(right && offset == 300000 + 1, "the lines of a compressed file are read like others (%ju)",
+    ok(right && offset == 300000 + 1, "lines of a compressed file are read like those of others (%ju)",
        (uintmax_t)number);
     pf_linereader_free(lines);
 }
@@ -427,39 +431,39 @@ static void test_input(void)
     struct pf_source *source = pf_source_new(directory, "text.gz", &error);
     struct pf_input *input = open_plain(source, &error);
     ok(input && pf_input_size(input) == UINT64_MAX,
-       "a gzip file is opened as its unpacked text, of unknown size");
+       "a gzip file is opened as its text, of unknown size");
     ok(pf_input_read(input, some, 10, 299995, &error) == 5 && pf_input_size(input) == 300000,
-       "the size is known after its end was read");
+       "the size of a gzip file is known after its end was read");
     ok(!pf_source_open(source, NULL, PF_RAW, &file, &error) && file != input &&
            pf_input_size(file) == gzip.size,
-       "the raw file can be opened at the same time");
+       "the compressed file can be opened at the same time");
     ok(open_plain(source, &error) == input && pf_source_input_count(source) == 1,
-       "opened twice it is one input, recorded as one file");
-    ok(pf_input_stamp(input)->size == gzip.size, "its stamp is the file's");
+       "a gzip file that is opened twice is one input, recorded as one file");
+    ok(pf_input_stamp(input)->size == gzip.size, "the stamp of a gzip input is that of the file");
     pf_input_progress(input, 300000, &so_far, &total);
-    ok(so_far == gzip.size && total == gzip.size, "progress is reported in bytes of the file");
+    ok(so_far == gzip.size && total == gzip.size, "progress is reported in bytes of the compressed file");
     test_lines(input);
-    ok(!pf_input_damage(input, &error), "no damage is reported");
+    ok(!pf_input_damage(input, &error), "an intact file has no damage");
     struct pf_source *plain = pf_source_new(directory, "text", &error);
     ok((again = open_plain(plain, &error)) && pf_input_size(again) == 8 && !pf_input_damage(again, &error),
-       "a file that is not compressed is opened as it is");
+       "a file that is not compressed is opened unchanged");
 
     if (truncate(path_in(folder, "text.gz"), 100))
         abort();
     ok(pf_source_check(source, &error) && error.code == ESTALE && !pf_source_intact(source),
-       "a change of the file is detected");
+       "a change of the compressed file is detected");
     pf_source_free(source);
     source = pf_source_new(directory, "text.gz", &error);
     ok((input = open_plain(source, &error)) && pf_input_read(input, some, 10, 299000, &error) == 0 &&
            pf_input_damage(input, &error) && error.offset == 100,
-       "a truncated file is damaged there");
+       "a truncated file is damaged at its end");
     pf_source_free(source);
     source = pf_source_new(directory, "text.gz", &error);
     input = open_plain(source, &error);
     if (truncate(path_in(folder, "text.gz"), 10))
         abort();
     ok(pf_input_read(input, some, 10, 0, &error) == -1 && error.code == ESTALE,
-       "truncated while it is open, it gives ESTALE");
+       "a read of a file that is truncated while it is open returns ESTALE");
     pf_source_free(source);
     pf_source_free(plain);
     close(directory);
@@ -482,13 +486,13 @@ static bool probed(struct bytes bytes, const char *want, size_t ask)
 static void test_probe(void)
 {
     char *text = numbers(100000), *start = strndup(text, 5000);
-    ok(probed(packed(text, 100000, GZIP, 6), start, 5000), "a probe sees the start of the unpacked text");
-    ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "and of a zlib stream's text");
-    ok(probed(packed(text, 100000, ZLIB, 0), start, 5000), "also if it is stored without compression");
-    ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "at most what there is");
+    ok(probed(packed(text, 100000, GZIP, 6), start, 5000), "a probe sees the start of a gzip file's text");
+    ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "a probe sees the start of a zlib stream's text");
+    ok(probed(packed(text, 100000, ZLIB, 0), start, 5000), "a probe sees the start of a zlib stream's text that is not compressed");
+    ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "a probe of a short text sees the whole text");
     struct bytes plain = {.at = malloc(100), .size = 100};
     memset(plain.at, '8', 100);
-    ok(probed(plain, "", 100), "but not of other files");
+    ok(probed(plain, "", 100), "a probe of a file that is not compressed sees no text");
     free(start);
     free(text);
 }

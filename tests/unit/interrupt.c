@@ -38,18 +38,22 @@ static void test_masks(void)
 {
     ok(!pf_signals_end_wait(0, 0, 0, 0), "no signal does not end the wait");
     ok(all(deadly, sizeof deadly, PENDING, true), "a fatal signal ends the wait");
-    ok(all(requests, sizeof requests, PENDING, true), "so does a request to terminate");
-    ok(all(requests, sizeof requests, CAUGHT, true), "even if the program handles it");
-    ok(all(deadly, sizeof deadly, CAUGHT, false), "other handled signals do not end it, such as a timer's");
-    ok(all(harmless, sizeof harmless, PENDING, false), "nor do signals that stop, resume or are ignored by default");
-    ok(all(harmless, sizeof harmless, CAUGHT, false), "handled or not");
+    ok(all(requests, sizeof requests, PENDING, true), "a request to terminate ends the wait");
+    ok(all(requests, sizeof requests, CAUGHT, true),
+       "a request to terminate ends the wait even if the program handles it");
+    ok(all(deadly, sizeof deadly, CAUGHT, false),
+       "other handled signals, such as a timer's, do not end the wait");
+    ok(all(harmless, sizeof harmless, PENDING, false),
+       "signals that stop, resume or are ignored by default do not end the wait");
+    ok(all(harmless, sizeof harmless, CAUGHT, false),
+       "signals that stop, resume or are ignored by default do not end the wait if handled");
     ok(all(deadly, sizeof deadly, BLOCKED, false) && all(requests, sizeof requests, BLOCKED, false),
-       "a blocked signal does not end it");
+       "a blocked signal does not end the wait");
     ok(all(deadly, sizeof deadly, IGNORED, false) && all(requests, sizeof requests, IGNORED, false),
-       "an ignored signal does not end it");
-    ok(pf_signals_end_wait(bit(SIGKILL), ~0ULL, ~0ULL, ~0ULL), "SIGKILL always ends it");
+       "an ignored signal does not end the wait");
+    ok(pf_signals_end_wait(bit(SIGKILL), ~0ULL, ~0ULL, ~0ULL), "SIGKILL always ends the wait");
     ok(pf_signals_end_wait(bit(SIGALRM) | bit(SIGINT), bit(SIGALRM), 0, bit(SIGINT)),
-       "one of several is sufficient");
+       "one of several signals is sufficient to end the wait");
     ok(pf_signals_end_wait(bit(64), 0, 0, 0) && !pf_signals_end_wait(bit(64), 0, 0, bit(64)),
        "real-time signals are like others");
 }
@@ -86,9 +90,9 @@ static void test_processes(void)
     ok(pf_signal_ends_wait(0) == PF_UNKNOWN && pf_signal_ends_wait(-1) == PF_UNKNOWN,
        "nothing is known about a thread of another user");
     ok(ends_wait_of_child(SIGINT, SIG_DFL), "a process with pending SIGINT stops waiting");
-    ok(ends_wait_of_child(SIGINT, on_tick), "so does one that handles SIGINT");
-    ok(!ends_wait_of_child(SIGALRM, on_tick), "one with a timer keeps waiting");
-    ok(!ends_wait_of_child(SIGINT, SIG_IGN), "so does one that ignores SIGINT");
+    ok(ends_wait_of_child(SIGINT, on_tick), "a process that handles SIGINT stops waiting");
+    ok(!ends_wait_of_child(SIGALRM, on_tick), "a process that handles a timer's signal keeps waiting");
+    ok(!ends_wait_of_child(SIGINT, SIG_IGN), "a process that ignores SIGINT keeps waiting");
 }
 
 int main(void)

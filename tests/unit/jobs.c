@@ -23,10 +23,11 @@ static void test_status(void)
     await_jobs(pool, 2);
     ok(pf_pool_status(pool, status, 4) == 2 && status[0].running && !status[1].running,
        "status counts running and queued jobs");
-    ok(status[0].waiters == 1 && status[1].waiters == 1, "and their waiters");
-    ok(pf_pool_status(pool, status, 1) == 2, "jobs beyond the list are counted too");
+    ok(status[0].waiters == 1 && status[1].waiters == 1,
+       "status counts the waiters of running and queued jobs");
+    ok(pf_pool_status(pool, status, 1) == 2, "status counts jobs beyond the given list");
     gate_open(&first.gate);
-    ok(!ask_result(&a) && !ask_result(&b), "both end");
+    ok(!ask_result(&a) && !ask_result(&b), "two jobs on one thread both succeed");
     ok(pf_pool_status(pool, status, 4) == 0, "finished jobs are removed");
     pf_pool_free(pool);
 }
@@ -68,7 +69,7 @@ static void test_stalled(void)
     pf_pool_tick(pool);
     pf_pool_tick(pool);
     ask_start(&of_next[4], &gated, &next[4], 0);
-    ok(gate_await(&next[4].gate, 1), "so does a new job at once");
+    ok(gate_await(&next[4].gate, 1), "if all running passes are stalled, a new job gets a thread at once");
     int failed = 0;
     for (int i = 0; i < 5; i++)
         gate_open(&next[i].gate);
@@ -87,11 +88,12 @@ static void test_stalled(void)
         pf_pool_tick(pool);
         await_step(&step);
     }
-    ok(queued.runs == 0, "while one job makes progress, others queue");
+    ok(queued.runs == 0, "queued jobs wait while a running job makes progress");
     gate_open(&hung[1].gate);
-    ok(!ask_result(&of_queued) && !ask_result(&of_hung[1]), "until a thread is free");
+    ok(!ask_result(&of_queued) && !ask_result(&of_hung[1]), "a queued job runs when a thread is free");
     pf_pool_join(pool);
-    ok(ask_result(&of_step) == ECANCELED && step.ended == 1, "all have ended when the threads are joined");
+    ok(ask_result(&of_step) == ECANCELED && step.ended == 1,
+       "all jobs have ended when the threads are joined");
     pf_pool_free(pool);
 }
 
@@ -152,7 +154,7 @@ static void test_ticking(void)
     gate_open(&next.gate);
     ok(!ask_result(&of_next) && hung.ended == 0, "a queued job ends while the stalled one does not");
     gate_open(&hung.gate);
-    ok(!ask_result(&of_hung), "which ends later");
+    ok(!ask_result(&of_hung), "a stalled job that continues succeeds");
     pf_pool_free(pool);
 }
 
@@ -224,14 +226,14 @@ static void test_split(void)
         seen += loops[j].after;
     }
     ok(wrong == 0, "a parallel loop runs every piece exactly once");
-    ok(seen == 4 * PIECES, "and returns when all pieces have returned");
-    ok(astray == 0, "turns are taken in the order of the pieces");
+    ok(seen == 4 * PIECES, "a parallel loop returns after all its pieces have returned");
+    ok(astray == 0, "turns of a parallel loop are taken in the order of the pieces");
     struct pf_op op = PF_OP;
     workload_init(&meeting.load, pool, true);
     workload_init(&empty.load, pool, true);
     pf_need(&op, &split, &meeting.load.owner, 0);
-    ok(meeting.met == 1, "idle threads help");
-    ok(!pf_need(&op, &split, &empty.load.owner, 0), "a loop of no pieces returns at once");
+    ok(meeting.met == 1, "idle threads run pieces of a parallel loop");
+    ok(!pf_need(&op, &split, &empty.load.owner, 0), "a parallel loop without pieces returns at once");
     pf_pool_free(pool);
 }
 

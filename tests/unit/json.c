@@ -98,24 +98,25 @@ static void values(void)
 {
     reads("{\"a\": [1, -2.5e+3, true], \"b\":{}, \"c\" : null}\n",
           " { .a [ '1 '-2.5e+3 true ] .b { } .c null }", "tokens come in the order of the text");
-    reads("[]", " [ ]", "an empty array");
+    reads("[]", " [ ]", "an empty array has two tokens");
     reads(" 7 ", " '7", "a number alone is a text");
     reads("[NaN, Infinity, -Infinity]", " [ 'NaN 'Infinity '-Infinity ]", "Python's words for non-finite numbers are accepted");
     reads("[nan,-nan,+NAN,inf ,-inf,+Inf,\n-INF,INFINITY,+Infinity,infinity]",
           " [ 'nan '-nan '+NAN 'inf '-inf '+Inf '-INF 'INFINITY '+Infinity 'infinity ]",
-          "so are other spellings");
+          "other spellings of non-finite numbers are accepted");
     reads("{\"a\":-nan(ind),\"b\":nan(snan),\"c\":nan}", " { .a '-nan .b 'nan .c 'nan }",
           "the payload of a NaN is skipped");
-    reads("inf", " 'inf", "such a number alone is a text");
+    reads("inf", " 'inf", "a non-finite number alone is a text");
     reads("\xef\xbb\xbf[1]", " [ '1 ]", "a byte order mark is skipped");
-    reads("[0, -0, 0.5, 1E5, 10]", " [ '0 '-0 '0.5 '1E5 '10 ]", "numbers come as they are written");
+    reads("[0, -0, 0.5, 1E5, 10]", " [ '0 '-0 '0.5 '1E5 '10 ]", "numbers are returned as they are written");
     reads("[[[[]]],{\"a\":{\"b\":[]}}]", " [ [ [ [ ] ] ] { .a { .b [ ] } } ]", "containers nest");
 }
 
 static void strings(void)
 {
-    reads("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"]", " [ \"\"\\/\b\f\n\r\t ]", "escapes stand for their characters");
-    reads("[\"\\u0041\\u00e4\\u20AC\"]", " [ \"A\xc3\xa4\xe2\x82\xac ]", "characters by their numbers");
+    reads("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"]", " [ \"\"\\/\b\f\n\r\t ]", "escapes become their characters");
+    reads("[\"\\u0041\\u00e4\\u20AC\"]", " [ \"A\xc3\xa4\xe2\x82\xac ]",
+          "escaped numbers become their characters");
     reads("[\"\\ud83d\\uDE00\"]", " [ \"\xf0\x9f\x98\x80 ]", "two surrogates are one character");
     reads("[\"a\\ud83d\", \"\\ude00b\", \"\\ud83d\\u0041\"]",
           " [ \"a\xef\xbf\xbd~ \"\xef\xbf\xbd"
@@ -127,27 +128,27 @@ static void strings(void)
           "b~ ]",
           "a NUL is replaced");
     reads("[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"]", " [ \"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 ]",
-          "UTF-8 stays as it is");
+          "UTF-8 is unchanged");
     reads("[\"a\xff"
           "b\", \"\xe2\x82\", \"\xed\xa0\x80\", \"\xc0\x80\"]",
           " [ \"a\xef\xbf\xbd"
           "b~ \"\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd~ ]",
           "invalid UTF-8 is replaced");
     reads_with(PF_JSON_STRICT_UTF8, "[\"ab\xff\"]", " [ bad at 4, line 1: invalid UTF-8, column 5",
-               "or is an error if requested");
+               "invalid UTF-8 is an error if requested");
     reads("{\"\\u0061\":1}", " { .a '1 }", "names are unescaped too");
 }
 
 static void errors(void)
 {
-    reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]", "commas are allowed before ends");
-    reads_with(PF_JSON_LAST_COMMAS, "[{\"a\":}]",
-               " [ { .a bad at 6, line 1: invalid value, column 7",
-               "but a name needs a value");
+    reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]",
+               "commas before closing brackets are accepted if requested");
+    reads_with(PF_JSON_LAST_COMMAS, "[{\"a\":}]", " [ { .a bad at 6, line 1: invalid value, column 7",
+               "a name without a value is refused");
     reads("[1,]", " [ '1 bad at 3, line 1: invalid value, column 4",
           "a comma before the end of an array is refused");
     reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: expected a name in quotes, column 8",
-          "so is one before the end of an object");
+          "a comma before the end of an object is refused");
     reads("[1 2]", " [ '1 bad at 3, line 1: expected a comma or a closing bracket, column 4",
           "elements need commas");
     reads("{\"a\" 1}", " { .a bad at 5, line 1: expected a colon after the name, column 6",
@@ -170,7 +171,8 @@ static void errors(void)
     reads("// [1]", " bad at 0, line 1: invalid value, column 1",
           "there are no comments");
     char nul[] = "[1\0]", *have = tokens_of(nul, 4, 0);
-    is(have, " [ '1 bad at 2, line 1: expected a comma or a closing bracket, column 3", "a NUL is no end");
+    is(have, " [ '1 bad at 2, line 1: expected a comma or a closing bracket, column 3",
+       "a NUL does not end the text");
     free(have);
 }
 
@@ -178,15 +180,20 @@ static void cut_texts(void)
 {
     reads("", " cut at 0, line 1: truncated before a value, column 1", "an empty text has no value");
     reads("{\"a\":[1", " { .a [ '1 cut at 7, line 1: truncated within a value, column 8",
-          "a cut text is told from a wrong one");
-    reads("[\"ab", " [ cut at 4, line 1: truncated within a string, column 5", "cut in a string");
-    reads("[\"ab\\", " [ cut at 5, line 1: truncated within a string, column 6", "cut in an escape");
-    reads("[tru", " [ cut at 4, line 1: truncated within a word, column 5", "cut in a word");
-    reads("[-infin", " [ cut at 7, line 1: truncated within a word, column 8", "cut in an infinity");
+          "the error of a truncated text differs from that of a malformed one");
+    reads("[\"ab", " [ cut at 4, line 1: truncated within a string, column 5",
+          "a text truncated in a string is reported as such");
+    reads("[\"ab\\", " [ cut at 5, line 1: truncated within a string, column 6",
+          "a text truncated in an escape is reported as such");
+    reads("[tru", " [ cut at 4, line 1: truncated within a word, column 5",
+          "a text truncated in a word is reported as such");
+    reads("[-infin", " [ cut at 7, line 1: truncated within a word, column 8",
+          "a text truncated in an infinity is reported as such");
     reads("[nano]", " [ 'nan bad at 4, line 1: expected a comma or a closing bracket, column 5",
-          "a longer word");
-    reads("[-true]", " [ bad at 2, line 1: expected a digit, column 3", "other words have no sign");
-    reads("[-", " [ cut at 2, line 1: expected a digit, column 3", "cut in a number");
+          "a word that begins with nan is refused");
+    reads("[-true]", " [ bad at 2, line 1: expected a digit, column 3", "a word with a sign is refused");
+    reads("[-", " [ cut at 2, line 1: expected a digit, column 3",
+          "a text truncated in a number is reported as such");
 }
 
 static void limits(void)
@@ -243,8 +250,8 @@ static void window_ends(void)
             pf_json_free(json);
             free(taken.bytes);
         }
-    ok(same, "tokens are the same wherever the window ends");
-    ok(skipped, "so are skipped values and values taken as text");
+    ok(same, "tokens do not depend on where the window ends");
+    ok(skipped, "values taken as text do not depend on where the window ends");
     free(text);
     free(want);
 }
@@ -262,7 +269,7 @@ static void passing_over(void)
     ok(pf_json_skip(json, &token, &error) == PF_JSON_OBJECT && token.offset == 5,
        "a member's value is skipped");
     ok(pf_json_next(json, &token, &error) == PF_JSON_NAME && pf_json_is(&token, "b"),
-       "the next name follows");
+       "the name after a skipped value is read");
     pf_json_next(json, &token, &error);
     pf_json_next(json, &token, &error);
     ok(pf_json_skip(json, &token, &error) == PF_JSON_ARRAY &&
@@ -310,11 +317,11 @@ static void taking(void)
        "a value is returned as it is written");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_NUMBER && pf_json_is(&token, "7") &&
            token.text == buffer.bytes,
-       "so is a value that is not a container");
+       "a value that is not a container is returned as it is written");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_ARRAY && token.cut && !token.size,
        "a value that is too long is reported");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_STRING && pf_json_is(&token, "x"),
-       "and skipped");
+       "a value that is too long is skipped");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_NULL &&
            pf_json_take(json, &token, &buffer, &error) == PF_JSON_ARRAY_END && !token.size,
        "the end of a container has no text");
@@ -324,7 +331,7 @@ static void taking(void)
     pf_json_text(json, text, strlen(text));
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_ARRAY && token.size == strlen(text) &&
            !strcmp(token.text, text),
-       "the buffer grows");
+       "a value longer than the buffer is returned as it is written");
     pf_json_free(json);
     free(buffer.bytes);
 }
@@ -339,7 +346,7 @@ static void seeking(void)
     free(have);
     pf_json_seek(json, 20, 2);
     have = walk(json);
-    is(have, " '3", "also one that is a number");
+    is(have, " '3", "a number at a known offset is read by itself");
     free(have);
     pf_json_free(json);
 }
@@ -369,14 +376,14 @@ static void damaged_lines(void)
     char *second = walk(json);
     pf_json_next_line(json, &error);
     char *third = walk(json);
-    ok(pf_json_next_line(json, &error) == 0, "after the last line there is none");
+    ok(pf_json_next_line(json, &error) == 0, "no line follows the last one");
     char *fourth = walk(json);
     is(first, " [ '1 bad at 2, line 1: line truncated within a value, column 3",
        "a truncated line is reported");
     is(second, " [ '2 ] bad at 7, line 3: invalid value, column 1",
        "reading continues with the next line");
-    is(third, " [ '3 cut at 13, line 4: truncated within a value, column 3", "up to the last one");
-    is(fourth, "", "and then ends");
+    is(third, " [ '3 cut at 13, line 4: truncated within a value, column 3", "the last line is read");
+    is(fourth, "", "nothing is read after the last line");
     free(first);
     free(second);
     free(third);

@@ -38,11 +38,12 @@ static void test_members(void)
     struct pf_probe probe = probe_of("members", text, strlen(text));
     ok(is_parsed(&probe, "name", 0, 0) && is_parsed(&probe, "nodes", 0, 0),
        "an object with the member is parsed");
-    ok(is_parsed(&probe, "tail", 0, 0), "also if its name is written with an escape");
+    ok(is_parsed(&probe, "tail", 0, 0),
+       "an object with the member is parsed if the name is written with an escape");
     ok(!is_parsed(&probe, "inner", 0, 0) && !is_parsed(&probe, "absent", 0, 0),
-       "an object without it is not: members of members do not count");
+       "an object with the member in an inner object is not parsed");
     ok(!is_parsed(&probe, "absent", 0, PF_PROBE_SCAN),
-       "nor if more than the head may be examined: the object ends before");
+       "an object without the member that ends in the head is not parsed");
     close(probe.fd);
 }
 
@@ -50,13 +51,14 @@ static void test_texts(void)
 {
     static const char damaged[] = "{\"name\": 1, ]", comma[] = "{\"name\": 1,}", list[] = "[{\"ph\": \"X\"}]";
     struct pf_probe probe = probe_of("damaged", damaged, strlen(damaged));
-    ok(is_parsed(&probe, "absent", 0, 0), "malformed text is left to the driver");
+    ok(is_parsed(&probe, "absent", 0, 0), "malformed text is parsed by the driver");
     close(probe.fd);
     probe = probe_of("comma", comma, strlen(comma));
-    ok(is_parsed(&probe, "absent", PF_JSON_LAST_COMMAS, 0), "so is text that only some drivers accept");
+    ok(is_parsed(&probe, "absent", PF_JSON_LAST_COMMAS, 0),
+       "text that only some drivers accept is parsed by the driver");
     close(probe.fd);
     probe = probe_of("list", list, strlen(list));
-    ok(is_parsed(&probe, "absent", 0, 0), "and an array");
+    ok(is_parsed(&probe, "absent", 0, 0), "an array is parsed by the driver");
     close(probe.fd);
 }
 
@@ -71,10 +73,10 @@ static void test_cut(const char *name, bool head_only)
     size += (size_t)sprintf(text + size, "\"last\": 2}");
     struct pf_probe probe = probe_of(name, text, size);
     ok(is_parsed(&probe, "first", 0, 0) && (is_parsed(&probe, "last", 0, 0) != head_only),
-       "of a file called %s, members %s are noted", name, head_only ? "in the head" : "after the head, too,");
+       "members %s of a file named %s are listed", head_only ? "in the head" : "in and after the head", name);
     ok(is_parsed(&probe, "last", 0, PF_PROBE_SCAN) &&
            is_parsed(&probe, "absent", 0, PF_PROBE_SCAN) == head_only,
-       "a driver that examines more %s", head_only ? "parses it" : "need not parse it");
+       "a driver that examines more than the head %s", head_only ? "parses it" : "need not parse it");
     close(probe.fd);
     free(text);
 }

@@ -48,7 +48,7 @@ static void test_trees(void)
     trees_are("[{\"a\":\n[1,\n}]", 1000, "'}' closes an array, column 1 at 11 in line 3",
               "damage is reported with its offset");
     trees_are("[{\"a\":\n[1,\n]}, 5]", 1000, "unexpected character at 11 in line 3",
-              "also if only json-c detects it");
+              "damage that only json-c detects is reported with its offset");
 }
 
 static void test_limit(void)
@@ -69,13 +69,13 @@ static void test_cells(void)
     ok(pf_tree_number(pf_tree_get(tree, "i")).i == -3 &&
            pf_tree_number(pf_tree_get(tree, "u")).type == PF_UINT &&
            pf_tree_number(pf_tree_get(tree, "d")).d == 0.5,
-       "numbers are cells");
-    ok(pf_tree_text(pf_tree_get(tree, "t")).size == 1, "so are texts");
+       "numbers become cells");
+    ok(pf_tree_text(pf_tree_get(tree, "t")).size == 1, "texts become cells");
     ok(pf_tree_number(pf_tree_get(tree, "n")).type == PF_ABSENT &&
            pf_tree_number(pf_tree_get(tree, "l")).type == PF_ABSENT &&
            pf_tree_text(pf_tree_get(tree, "i")).type == PF_ABSENT && !pf_tree_get(tree, "none") &&
            !pf_tree_get(NULL, "x"),
-       "other values are absent");
+       "other values are absent cells");
     ok(pf_tree_length(pf_tree_get(tree, "l")) == 1 && !pf_tree_length(pf_tree_get(tree, "t")),
        "lists have a length");
     json_object_put(tree);

@@ -77,24 +77,24 @@ int main(void)
     struct pf_error error = {0};
     ok(!read_point("{\"line\": 3, \"x\": -7, \"seen\": [{\"x\": 1}], \"y\": {\"x\": 2}}", &point, &error) &&
            point.x == -7 && point.line == 3 && point.seen,
-       "members are in any order, members outside the table are skipped");
+       "members may be in any order, and members outside the table are skipped");
     ok(!read_point("{\"x\": \"1\", \"line\": -1, \"list\": {}, \"inside\": [1]}", &point, &error) &&
            !point.x && !point.line && !point.list.line && !point.inside,
-       "so are values of other types");
+       "values of other types are skipped");
     ok(!read_point("{\"inside\": {\"x\": 4, \"y\": [{}]}, \"x\": 5, \"list\": [[1], 2]}", &point, &error) &&
            point.inside == 4 && point.x == 5 && point.list.offset == 48 && point.list.line == 1,
-       "objects are nested; the offset of an array is stored");
+       "objects may be nested, and the offset of an array is stored");
     ok(!read_point("{\"elements\": [1, [2], {\"x\": 3}], \"itself\": [1], \"seen\": 1}", &point, &error) &&
            point.elements == 3 && point.x == 6 && point.seen,
-       "the rest of a value is skipped; a handler may read the value itself");
+       "the rest of a value is skipped, and a handler may read the value itself");
     ok(read_point("{\"elements\": [1, true, 3], \"x\": 5}", &point, &error) == 1 && point.elements == 2 &&
            !point.x,
        "a handler can stop the walk");
     ok(read_point("{\"x\": 5, \"inside\": {\"x\": 1, ]", &point, &error) == -1 && error.code == EBADMSG &&
            pf_json_is_damage(&error) && point.x == 5 && point.inside == 1,
-       "damage ends the walk, members before it are read");
+       "damage ends the walk, and members before it are read");
     ok(read_point("{\"elements\": [1, 2", &point, &error) == -1 && error.code == ENODATA &&
            point.elements == 2,
-       "so does the end of the text");
+       "the end of the text ends the walk, and members before it are read");
     return done();
 }

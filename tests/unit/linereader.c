@@ -81,15 +81,15 @@ static void check_seek(void)
     free(lines_of(fixture.reader));
     pf_linereader_seek(fixture.reader, 4, 2);
     char *have = lines_of(fixture.reader);
-    is(have, "2@4:two|3@8:three|", "seeks to a line by its offset");
+    is(have, "2@4:two|3@8:three|", "a seek to the offset of a line reads it");
     free(have);
     pf_linereader_seek(fixture.reader, 10, 7);
     have = lines_of(fixture.reader);
-    is(have, "7@10:ree|", "seeks into a line, whose rest counts as one line");
+    is(have, "7@10:ree|", "a seek into a line reads the rest as one line");
     free(have);
     pf_linereader_seek(fixture.reader, 1000, 1);
     have = lines_of(fixture.reader);
-    is(have, "", "finds nothing after the end");
+    is(have, "", "a seek after the end reads no line");
     free(have);
     tear_down(&fixture);
 }
@@ -119,7 +119,8 @@ static void check_many_lines(void)
         offset += line.size + 1;
     }
     ok(right == LINES, "every line of a file of %zu bytes is returned complete, with its number and offset", size);
-    ok(offset == size && pf_linereader_tell(fixture.reader) == size, "then the reader is at the end");
+    ok(offset == size && pf_linereader_tell(fixture.reader) == size,
+       "the reader is at the end after the last line");
     tear_down(&fixture);
     free(text);
 }
@@ -153,7 +154,7 @@ static void check_long_line(const char *word, size_t words, const char *end, boo
     ok(marked && at_blank == !torn, "%s: pieces are marked%s", name, torn ? "" : " and no word is torn");
     ok(pf_linereader_next(fixture.reader, &line, &error) == 1 && line.number == 2 && line.size == 4 &&
            !memcmp(line.text, "next", 4),
-       "%s: the line after it is read correctly", name);
+       "%s: the next line is read", name);
     tear_down(&fixture);
     free(text);
     free(joined);
@@ -172,7 +173,8 @@ static void check_window_end(void)
     while (line.more && pf_linereader_next(fixture.reader, &line, &error) > 0)
         used += line.size;
     ok(used == PF_LINE_WINDOW && !line.more, "a line that fills the window up to the end of the file ends");
-    ok(pf_linereader_next(fixture.reader, &line, &error) == 0, "and no line follows");
+    ok(pf_linereader_next(fixture.reader, &line, &error) == 0,
+       "no line follows a line that fills the window");
     tear_down(&fixture);
     free(text);
 }
@@ -193,13 +195,14 @@ static void check_whole_line(void)
     ok(got == 1 && line.size == size && !line.more && line.number == 1 && !memcmp(line.text, text, size),
        "a long line is returned complete if requested");
     got = pf_linereader_whole(fixture.reader, size, &line, &error);
-    ok(got == 1 && line.size == 1 && line.number == 2 && !line.continued, "    and the next one after it");
+    ok(got == 1 && line.size == 1 && line.number == 2 && !line.continued,
+       "the line after a long line is complete");
     pf_linereader_seek(fixture.reader, 0, 1);
     got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
     ok(got == 1 && line.more && line.size < size && !memcmp(line.text, text, line.size),
-       "of a line that is too long the start is returned");
+       "the start of a line that is too long is returned");
     got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
-    ok(got == 1 && line.continued, "    and the rest in pieces");
+    ok(got == 1 && line.continued, "the rest of a line that is too long is returned in pieces");
     tear_down(&fixture);
     free(text);
 }
@@ -214,7 +217,7 @@ int main(void)
     check_lines("a\rb\r\r\nc\r", "1@0:a\rb\r|2@6:c|", "only the CR right before the end is dropped");
     check_lines("\xef\xbb\xbfone\n\xef\xbb\xbf\n", "1@3:one|2@7:\xef\xbb\xbf|",
                 "a byte order mark is skipped at the start of the file only");
-    check_lines("\xef\xbb\xbf\r\nb", "1@3:|2@5:b|", "also before an empty line");
+    check_lines("\xef\xbb\xbf\r\nb", "1@3:|2@5:b|", "a byte order mark is skipped before an empty line");
     check_seek();
     check_many_lines();
     check_long_line("12345 ", 200000, "\n", false, "a line of words longer than the window");

@@ -71,17 +71,17 @@ static void locations_of_contexts(void)
     shows(&fake, m, PF_METRIC_MODULES,
           COLUMNS
           "module\n1,16,51.61290322580645,ns,\n1,12,38.70967741935484,ns,lib\n1,3,9.67741935483871,ns,app\n",
-          "modules.csv: a line belongs to its function's module; what has no module is a row");
+          "modules.csv: a line belongs to its function's module, and contexts without a module share a row");
     shows(&fake, m, PF_METRIC_FILES,
           COLUMNS
           "file\n1,16,51.61290322580645,ns,\n0,8,25.806451612903224,ns,b.h\n1,4,12.903225806451612,ns,f.c\n"
           "1,3,9.67741935483871,ns,a.c\n",
-          "files.csv: inlined code belongs to its own file, and no function has its frame there");
+          "files.csv: inlined code belongs to its own file, which counts no function");
     shows(&fake, m, PF_METRIC_LINES,
           LINES
           "16,51.61290322580645,ns,,,\n8,25.806451612903224,ns,7,f,b.h\n4,12.903225806451612,ns,1,f,f.c\n"
           "2,6.451612903225806,ns,5,main,a.c\n1,3.225806451612903,ns,1,main,a.c\n",
-          "lines.csv: the innermost line, with the name of its function");
+          "lines.csv: values belong to the innermost line, with the name of its function");
     fake_free(&fake);
 }
 
@@ -100,7 +100,7 @@ static void frames_hold_their_lines(void)
     shows(&fake, m, PF_METRIC_LINES,
           LINES "15,50,ns,1,main,a.c\n10,33.333333333333336,ns,2,f,f.c\n3,10,ns,5,main,a.c\n"
                 "2,6.666666666666667,ns,4,main,a.c\n",
-          "lines.csv: a function's own line has what its lines leave");
+          "lines.csv: a function's own line has the value that its other lines leave");
     shows(&fake, m, PF_METRIC_FILES,
           COLUMNS "file\n1,20,66.66666666666667,ns,a.c\n1,10,33.333333333333336,ns,f.c\n",
           "files.csv: a loop's value is not added to its function's");
@@ -119,7 +119,7 @@ static void ties_are_in_order_of_names(void)
     add_placed(&fake, m, equal, sizeof equal / sizeof *equal);
     shows(&fake, m, PF_METRIC_LINES,
           LINES "1,20,ns,,,\n1,20,ns,12,f,c\n1,20,ns,11,g,a\n1,20,ns,9,g,b\n1,20,ns,10,g,b\n",
-          "lines.csv: ties are in order of name, file and line, lines as numbers");
+          "lines.csv: equal values are ordered by name, file and line number");
     fake_free(&fake);
 }
 
@@ -129,8 +129,9 @@ static void metrics_that_do_not_add_up(void)
     unsigned m = begin(&fake, PF_OVER_NO_CONTEXTS);
     add_placed(&fake, m, calls, CALLS);
     shows(&fake, m, PF_METRIC_MODULES, COLUMNS "module\n1,,,ns,\n1,,,ns,app\n1,,,ns,lib\n",
-          "modules.csv: empty cells where the metric does not add up");
-    shows(&fake, m, PF_METRIC_GROUPS, GROUPS, "groups.csv: only the header without grouping columns");
+          "modules.csv: cells are empty if the metric does not add up over contexts");
+    shows(&fake, m, PF_METRIC_GROUPS, GROUPS,
+          "groups.csv: a profile without grouping columns has only the header");
     fake_free(&fake);
 }
 
@@ -140,8 +141,9 @@ static void no_values(void)
     unsigned m = begin(&fake, PF_OVER_ALL);
     fake_context(&fake, PF_NO_CONTEXT, "main", PF_ROOT);
     fake_finish(&fake);
-    shows(&fake, m, PF_METRIC_MODULES, COLUMNS "module\n", "modules.csv: only the header without values");
-    shows(&fake, m, PF_METRIC_LINES, LINES, "lines.csv: only the header without values");
+    shows(&fake, m, PF_METRIC_MODULES, COLUMNS "module\n",
+          "modules.csv: a metric without values has only the header");
+    shows(&fake, m, PF_METRIC_LINES, LINES, "lines.csv: a metric without values has only the header");
     fake_free(&fake);
 }
 
@@ -174,7 +176,7 @@ static void a_table_of_lines(void)
     shows(&fake, m, PF_METRIC_LINES,
           LINES
           "14,45.16129032258065,ns,,,\n10,32.25806451612903,ns,3,f,a.c\n7,22.580645161290324,ns,4,f,a.c\n",
-          "lines.csv: rows of the format's own table, equal ones added up");
+          "lines.csv: equal rows of the format's own table are added");
     pf_rows_free(rows);
     fake_free(&fake);
 }
@@ -215,13 +217,14 @@ static void threads_that_share_a_value(void)
         GROUPS
         "node,2,10,9.090909090909092,\"b, 1\"\nnode,1,20,18.181818181818183,a\nnode,1,80,72.72727272727273,\n"
         "rank,2,30,27.272727272727273,7\nrank,2,80,72.72727272727273,0\n",
-        "groups.csv: a row for each value, in order of first appearance; none of an empty column");
+        "groups.csv: each value of a column has a row, in order of first appearance; an empty column has "
+        "none");
     shows(&fake, peak, PF_METRIC_GROUPS,
           GROUPS "node,2,0,0,\"b, 1\"\nnode,1,20,100,a\nnode,1,0,0,\nrank,2,20,100,7\nrank,2,0,0,0\n",
-          "groups.csv: of a metric that shows one thread, the others have nothing");
+          "groups.csv: only the group of the thread that the metric shows has a value");
     shows(&fake, least, PF_METRIC_GROUPS,
           GROUPS "node,2,,,\"b, 1\"\nnode,1,,,a\nnode,1,,,\nrank,2,,,7\nrank,2,,,0\n",
-          "groups.csv: empty sums where the metric does not add up over threads");
+          "groups.csv: sums are empty if the metric does not add up over threads");
     pf_rows_free(fields);
     fake.model.partitions.fields = NULL;
     fake_free(&fake);
@@ -243,7 +246,7 @@ static void a_million_lines(void)
     struct pf_buf text = fake_text(&fake, m, PF_METRIC_LINES);
     static const char last[] = "\n1,0.0001,ns,1000000,f,\n";
     ok(text.size > sizeof last && !strcmp(text.data + text.size - sizeof last, last),
-       "lines.csv: a million lines are rows");
+       "lines.csv: a million lines have a row each");
     pf_buf_free(&text);
     fake_free(&fake);
 }

@@ -133,14 +133,15 @@ static void test_checks(void)
 {
     ok(!aborts(take_ascending), "locks are taken in ascending rank and dropped in any order");
     ok(aborts(take_descending), "a take in descending rank aborts");
-    ok(aborts(take_descending_after_drop), "also below a lock that was taken while a third one was held");
+    ok(aborts(take_descending_after_drop),
+       "a take below a held lock aborts although a third lock was dropped");
     ok(aborts(take_equal_ranks), "two locks of one rank abort");
-    ok(!aborts(take_member_and_archive), "except a packed member's and its archive's");
+    ok(!aborts(take_member_and_archive), "the locks of a packed member and its archive may have one rank");
     ok(aborts(take_twice), "a lock that the thread holds already aborts");
     ok(!aborts(try_descending), "a try-lock is exempt from the order");
     ok(aborts(drop_without_take), "a drop of a lock that the thread does not hold aborts");
     ok(!aborts(assert_held) && aborts(assert_held_without_take),
-       "an assertion aborts unless that lock is held");
+       "an assertion aborts unless its lock is held");
     ok(!aborts(block_under_archives) && aborts(block_under_pool), "waiting for SOURCE aborts from rank 30 on");
     ok(!aborts(wait_under_own_lock), "a wait releases its own lock and takes it again");
     ok(aborts(wait_under_other_lock), "a wait under another lock from rank 30 on aborts");

@@ -12,7 +12,7 @@ static void test_map(void)
 {
     struct pf_map map = {0};
     int a, b;
-    ok(!pf_map_get(&map, 1), "an empty map has nothing");
+    ok(!pf_map_get(&map, 1), "a look-up in an empty map finds nothing");
     pf_map_remove(&map, 1);
     ok(pf_map_put(&map, 1, &a) && pf_map_get(&map, 1) == &a, "a key that was put is found");
     ok(pf_map_put(&map, 1, &b) && pf_map_get(&map, 1) == &b && map.count == 1, "a second put replaces the value");
@@ -52,7 +52,7 @@ static void test_random(void)
         const char *value = pf_map_get(&map, key % 3 ? key : (uint64_t)key << 40);
         wrong += value != (there[key] ? &there[key] : NULL);
     }
-    ok(wrong == 0, "a map is right after random puts and removals");
+    ok(wrong == 0, "a map equals an array after random puts and removals");
     pf_map_free(&map);
 }
 
@@ -62,11 +62,11 @@ static void test_buf(void)
 {
     struct pf_buf buf = {0};
     pf_buf_add(&buf, NULL, 0);
-    ok(buf.size == 0 && !buf.failed, "nothing can be added to a buffer");
+    ok(buf.size == 0 && !buf.failed, "adding no bytes to a buffer changes nothing");
     pf_buf_str(&buf, "one ");
     pf_buf_printf(&buf, "%d %s", 2, "three");
     pf_buf_char(&buf, '\0');
-    is(buf.data, "one 2 three", "texts follow one another");
+    is(buf.data, "one 2 three", "texts that are added follow one another");
     for (int i = 0; i < 100000; i++)
         pf_buf_add(&buf, "0123456789", 10);
     ok(buf.size == 12 + 1000000 && !memcmp(buf.data + buf.size - 10, "0123456789", 10), "a buffer grows");

@@ -20,8 +20,10 @@ static struct file massif(const char *text)
 static void values_are(const char *text, const char *want, const char *warnings, const char *name)
 {
     struct file file = massif(text);
+    char about[256];
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and a warning says so");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -52,7 +54,7 @@ static void snapshots(void)
                   "heap_tree=empty\n",
                   "0,0,0,8,0,empty|3,72,100,8,0,empty|", "a snapshot is named by its number");
     snapshots_are(AT("0", "0.013", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s\n",
-                  "0,0.013,5,8,0,empty|", "heaptrack has seconds, and its header at the end");
+                  "0,0.013,5,8,0,empty|", "heaptrack's times are in seconds, and its header is at the end");
     snapshots_are(HEAD AT("0", "1", "2") "mem_stacks_B=x\nheap_tree=empty\n" AT("1", "2", "3"),
                   "0,1,2,,,empty|1,2,3,,,|", "missing fields are absent");
 }
@@ -66,7 +68,7 @@ static void trees(void)
                                              " n0: 30 in 2 places, all below massif's threshold (1.00%)\n",
                "0,main>mid(int),mem_heap_B,60|0,mid(int),mem_heap_B,10|"
                "0,in 2 places, all below massif's threshold (1.00%),mem_heap_B,30|",
-               "", "callers are above their callees, and the allocating function has the bytes");
+               "", "callers are parents of their callees, and the allocating function has the bytes");
     values_are(HEAD AT("0", "1", "3") REST "heap_tree=peak\n"
                                            "n2: 3 " ROOT "\n n0: 1 0x1: f (a.c:1)\n n0: 2 0x2: f (a.c:2)\n",
                "0,f,mem_heap_B,1|0,f,mem_heap_B,2|", "", "locations in one function are separate");
@@ -80,9 +82,9 @@ static void trees(void)
                                     "   n0: 4 0x3: main (a.c:3)\n",
         "0,main>run>make,mem_heap_B,3|0,in 4 places, all below massif's threshold (1.00%)>make,mem_heap_B,2|"
         "0,main>run>grow,mem_heap_B,4|",
-        "", "the caller of several allocations is one context; unknown callers are the outermost");
+        "", "the caller of several allocations is one context, and unknown callers are outermost");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn0: 9 " ROOT "\n", "0," ROOT ",mem_heap_B,9|",
-               "", "bytes of the root itself are a context of its name");
+               "", "bytes of the root itself are a context with its name");
     struct file file = massif(HEAD AT("0", "1", "2") REST "heap_tree=detailed\nn1: 2 " ROOT
                                                           "\n n0: 2 0x1F: a::b(char (*)[2]) (a (1).c:12)\n");
     const struct pf_tree *tree = file.model.contexts;
@@ -90,7 +92,7 @@ static void trees(void)
                    at = pf_interned(tree->strings, tree->file[0]);
     ok(tree->count == 1 && name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
            !memcmp(at.text, "a (1).c", 7) && tree->line[0] == 12,
-       "a name may contain brackets; the last one is the location");
+       "a name may contain brackets, and the last pair is the location");
     file_close(&file);
 }
 
@@ -100,15 +102,18 @@ static void peak(void)
         REST "heap_tree=peak\nn0: 8 " ROOT "\n";
     struct file file = massif(text);
     ok(file.model.metrics[0].over_partitions == PF_AT && file.model.metrics[0].at == 1,
-       "the peak is shown of all snapshots");
-    ok(file.model.metrics[1].empty && file.model.metrics[2].empty, "without trees for the other kinds of bytes");
+       "the metric shows the peak snapshot");
+    ok(file.model.metrics[1].empty && file.model.metrics[2].empty,
+       "metrics of kinds of bytes without trees are empty");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=detailed\nn0: 1 " ROOT "\n" AT("1", "1", "9") REST
                   "heap_tree=detailed\nn0: 9 " ROOT "\n");
-    ok(file.model.metrics[0].at == 1, "without a peak, the largest snapshot with a tree");
+    ok(file.model.metrics[0].at == 1,
+       "the metric shows the largest snapshot with a tree if there is no peak");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=empty\n");
-    ok(file.model.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS, "without a tree, nothing");
+    ok(file.model.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS,
+       "the metric shows no snapshot if none has a tree");
     file_close(&file);
 }
 
@@ -121,13 +126,13 @@ static void damage(void)
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn1: 9 " ROOT
                                            "\n  n0: 4 0x1: f (a.c:1)\n n0: 12 0x1: g (a.c:1)\n",
                "0,g,mem_heap_B,12|0," ROOT ",mem_heap_B,-3|", "error depth|warning sum|",
-               "nodes that are too deep, callers with more bytes than there are");
+               "nodes that are too deep and callers with too many bytes are reported");
     values_are(HEAD AT("0", "1", "9") "mem_heap_extra_Q=1\nmem_stacks_B=0\nheap_tree=empty\nn0: 1 " ROOT
                                       "\n\001\n",
                "", "warning bad-line|warning missing|warning bad-line|warning bad-line|",
-               "invalid lines, a tree that was not declared");
+               "invalid lines and a tree that was not declared are reported");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n" AT("0", "1", "9") REST "heap_tree=empty\n", "",
-               "error again|", "two snapshots with one number");
+               "error again|", "two snapshots with one number are reported");
 }
 
 #define MARK "\xef\xbb\xbf"
@@ -147,22 +152,23 @@ static void ends(void)
         snprintf(text, sizeof text, HEAD AT("0", "1", "9") REST "heap_tree=peak\nn1: 9 " ROOT "\n%s",
                  whole[i].last);
         struct file file = massif(text);
-        warnings_are(&file, "warning no-newline|", "a last line without a newline is a warning");
-        ok(file.model.contexts->count == 1, "    and counts: %s", whole[i].what);
+        warnings_are(&file, "warning no-newline|", "a last line without a newline is reported");
+        ok(file.model.contexts->count == 1, "a last line without a newline counts: %s", whole[i].what);
         file_close(&file);
     }
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty", "", "warning no-newline|",
-               "so is a last snapshot without a tree");
+               "a last snapshot without a tree and a newline is reported");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n#----", "", "fatal cut|",
                "a comment without a newline is truncated");
-    snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|", "so is a number");
+    snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|",
+                  "a number without a newline is truncated");
     struct file file =
         massif(AT("0", "0.5", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s");
     ok(pf_rows_count(file.model.info) == 3, "a header at the end may have no newline");
     file_close(&file);
     file = massif(MARK HEAD AT("0", "1", "9") REST "heap_tree=empty\n");
     ok(file.loaded && pf_rows_count(file.model.info) == 3, "a byte order mark does not hide a line of the header");
-    warnings_are(&file, "", "    and is not damage");
+    warnings_are(&file, "", "a byte order mark is not damage");
     file_close(&file);
 }
 
@@ -178,8 +184,9 @@ static void deep_tree(void)
         fprintf(out, "%*sn%d: %d 0x1: f (a.c:%d)\n", i, "", i + 1 < DEPTH, DEPTH - i, i);
     fclose(out);
     struct file file = massif(text);
-    warnings_are(&file, "fatal too-large|", "a deep tree makes at most as many contexts as the file's size allows");
-    ok(file.loaded && file.model.contexts->count > 1000 * 1000, "    and the contexts before the limit are served");
+    warnings_are(&file, "fatal too-large|",
+                 "a deep tree has at most as many contexts as the file's size allows");
+    ok(file.loaded && file.model.contexts->count > 1000 * 1000, "the contexts before the limit are kept");
     file_close(&file);
     free(text);
 }
@@ -190,12 +197,12 @@ static void probing(void)
         const char *what, *text;
         bool is;
     } cases[] = {
-        {"valgrind's header", HEAD AT("0", "1", "2"), true},
-        {"a byte order mark before it", MARK HEAD AT("0", "1", "2"), true},
-        {"heaptrack's file", AT("0", "1", "2"), true},
-        {"Cachegrind's", "desc: a\ncmd: b\nevents: Ir\nfl=a\n", false},
-        {"a snapshot with another first line", "snapshot=1\nname=2\n", false},
-        {"a header alone", HEAD, false},
+        {"valgrind's header is recognised", HEAD AT("0", "1", "2"), true},
+        {"valgrind's header after a byte order mark is recognised", MARK HEAD AT("0", "1", "2"), true},
+        {"heaptrack's file is recognised", AT("0", "1", "2"), true},
+        {"Cachegrind's header is rejected", "desc: a\ncmd: b\nevents: Ir\nfl=a\n", false},
+        {"a snapshot with another first line is rejected", "snapshot=1\nname=2\n", false},
+        {"a header without snapshots is rejected", HEAD, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ok(!sureness(&pf_massif_driver, "x", cases[i].text, strlen(cases[i].text)) == !cases[i].is, "%s",

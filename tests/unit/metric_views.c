@@ -253,7 +253,7 @@ static void what_counts_nowhere_is_not_shown(void)
           "tree.txt: a context outside the tree has no line if its values are part of no sum");
     shows(&fake, points, PF_METRIC_TREE,
           "10 ns total\n inclusive    incl%  exclusive  context\n        10     100%         10  unlisted\n",
-          "tree.txt: but it has one if they are");
+          "tree.txt: a context outside the tree has a line if its values are part of a sum");
     fake_free(&fake);
 }
 
@@ -268,24 +268,21 @@ static void what_does_not_add_up(void)
     fake_value(&fake, 0, f, apart, 7);
     fake_finish(&fake);
     shows(&fake, none, PF_METRIC_FUNCTIONS, FUNCTIONS_HEAD "function,1,,,,,ns,f,\n",
-          "functions.csv: empty cells where contexts do not add up");
+          "functions.csv: cells are empty if contexts do not add up");
     shows(&fake, none, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,,1\n",
-          "threads.csv: empty cells where contexts do not add up");
-    shows(&fake, none, PF_METRIC_HOT,
-          "stddev cannot be summed over contexts; see contexts.csv\n",
-          "hot.txt: one line where contexts do not add up");
-    shows(&fake, none, PF_METRIC_TREE,
-          "stddev cannot be summed over contexts; see contexts.csv\n",
-          "tree.txt: one line where contexts do not add up");
-    shows(&fake, none, PF_METRIC_FOLDED, "", "stacks.folded: empty where contexts do not add up");
+          "threads.csv: cells are empty if contexts do not add up");
+    shows(&fake, none, PF_METRIC_HOT, "stddev cannot be summed over contexts; see contexts.csv\n",
+          "hot.txt: a single line says that contexts do not add up");
+    shows(&fake, none, PF_METRIC_TREE, "stddev cannot be summed over contexts; see contexts.csv\n",
+          "tree.txt: a single line says that contexts do not add up");
+    shows(&fake, none, PF_METRIC_FOLDED, "", "stacks.folded: the file is empty if contexts do not add up");
     shows(&fake, apart, PF_METRIC_CONTEXTS,
           "context,sum,mean,min,max,stddev,imbalance,count,name\n0,,7,7,7,0,,1,f\n",
-          "contexts.csv: an empty sum where partitions do not add up");
+          "contexts.csv: the sum is empty if partitions do not add up");
     shows(&fake, apart, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,7,1\n",
-          "threads.csv: contexts of one thread add up even so");
-    shows(&fake, apart, PF_METRIC_HOT,
-          "time cannot be summed over threads; see contexts.csv\n",
-          "hot.txt: one line where partitions do not add up");
+          "threads.csv: contexts of one thread add up even if partitions do not");
+    shows(&fake, apart, PF_METRIC_HOT, "time cannot be summed over threads; see contexts.csv\n",
+          "hot.txt: a single line says that partitions do not add up");
     fake_free(&fake);
 }
 
@@ -401,7 +398,7 @@ static void stacks_with_large_values(void)
     fake_value(&fake, 0, fake_context(&fake, b, "c", 0), m, INT64_MAX);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_FOLDED, "a 4294967295\na;b 4294967296\na;b;c 9223372036854775807\n",
-          "stacks.folded: values of more than 32 bits, too");
+          "stacks.folded: values may exceed 32 bits");
     fake_free(&fake);
 }
 
@@ -427,7 +424,7 @@ static void stacks_of_calls_that_took_turns(void)
     fake_finish(&fake);
     shows(&fake, own, PF_METRIC_FOLDED, "a 1\na;c;f 6\na;e 5\nb 2\nb;d 4\n", "stacks.folded: callers first");
     shows(&fake, held, PF_METRIC_FOLDED, "a 1\na;c;f 5\na;e 4\nb 2\nb;d 7\n",
-          "stacks.folded: of inclusive values, too");
+          "stacks.folded: an inclusive metric has the same stacks");
     fake_free(&fake);
 }
 
@@ -667,16 +664,18 @@ static void an_empty_profile(void)
     unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_CONTEXTS, "context,sum,mean,min,max,stddev,imbalance,count,name\n",
-          "contexts.csv: a header alone");
-    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\n", "threads.csv: a header alone");
-    shows(&fake, m, PF_METRIC_FUNCTIONS, FUNCTIONS_HEAD, "functions.csv: a header alone");
+          "contexts.csv: an empty profile has only the header");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\n",
+          "threads.csv: an empty profile has only the header");
+    shows(&fake, m, PF_METRIC_FUNCTIONS, FUNCTIONS_HEAD,
+          "functions.csv: an empty profile has only the header");
     shows(&fake, m, PF_METRIC_HOT,
           "Showing nodes accounting for 0 ns, 0% of 0 ns total\n"
           "      flat   flat%    sum%        cum    cum%  name\n",
-          "hot.txt: a header alone");
+          "hot.txt: an empty profile has only the head");
     shows(&fake, m, PF_METRIC_TREE, "0 ns total\n inclusive    incl%  exclusive  context\n",
-          "tree.txt: a header alone");
-    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: empty");
+          "tree.txt: an empty profile has only the head");
+    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: an empty profile has an empty file");
     fake_free(&fake);
 }
 
@@ -701,9 +700,9 @@ static void a_million_nested_calls(void)
     static const char last[] = "         1   25.00%          0  ",
                       end[] = "[depth 1996] f\n(cut at 2000 lines)\n";
     char *at = strstr(text.data, end);
-    ok(at && !at[strlen(end)], "tree.txt: is truncated");
+    ok(at && !at[strlen(end)], "tree.txt: a million levels are cut");
     ok(at && at - text.data > 160 && !strncmp(at - 128 - strlen(last), last, strlen(last)),
-       "tree.txt: is indented by at most 64 levels");
+       "tree.txt: lines are indented by at most 64 levels");
     pf_buf_free(&text);
 
     text = fake_text(&fake, m, PF_METRIC_FOLDED);
@@ -713,7 +712,7 @@ static void a_million_nested_calls(void)
     ok(lines[2] - lines[1] == 2 * 1024 + 2, "stacks.folded: a stack of 1024 frames is complete");
     ok(lines[3] - lines[2] == 2 * 1024 + 4 + 2 && !strncmp(lines[2] + 2 * 512, "...;f;", 6),
        "stacks.folded: a deeper stack has dots after its outermost 512 frames");
-    ok(lines[4] - lines[3] == 2 * 1024 + 4 + 2, "stacks.folded: so has the deepest one");
+    ok(lines[4] - lines[3] == 2 * 1024 + 4 + 2, "stacks.folded: the deepest stack has dots too");
     ok(fake_measures(&fake, m, PF_METRIC_FOLDED), "stacks.folded: stacks have the measured lengths");
     pf_buf_free(&text);
     fake_free(&fake);
@@ -889,9 +888,10 @@ static void all_views_add_up_to_the_total(void)
     }
     ok(functions == profiles,
        "functions.csv: the exclusive values of any profile add up to the metric's total");
-    ok(folded == positive && positive > 0, "stacks.folded: so do the nonnegative ones");
+    ok(folded == positive && positive > 0,
+       "stacks.folded: the nonnegative exclusive values of any profile add up to the metric's total");
     ok(resumed == profiles * PF_METRIC_VIEWS, "any view of any profile can be resumed at each record");
-    ok(measured == profiles * PF_METRIC_VIEWS, "and has its measured length");
+    ok(measured == profiles * PF_METRIC_VIEWS, "any view of any profile has its measured length");
 }
 
 int main(void)

@@ -36,7 +36,8 @@ static void thread_all(void)
            !strcmp(model.partitions.plural, "threads") && pf_rows_count(model.partitions.items) == 1,
        "a format without partitions has one thread");
     struct pf_cell name = pf_rows_at(model.partitions.items, 0)[1];
-    ok(name.size == 3 && !memcmp(name.text, "all", 3), "it is called all");
+    ok(name.size == 3 && !memcmp(name.text, "all", 3),
+       "the thread of a format without partitions is named all");
     pf_model_end(&model);
     ok(!pf_model_open(&model, &of_others, NULL, &options, &error) && !model.partitions.plural,
        "a profile without measurements has no threads");

@@ -33,39 +33,39 @@ static void what_stays(void)
 
 static void what_is_escaped(void)
 {
-    named("a/b", "a%2Fb", "a slash");
-    is(name_of("a\0b", 3, false), "a%00b", "a NUL");
-    named("\x01\n\x1f\x7f", "%01%0A%1F%7F", "control characters");
-    named("\xc2\x80\xc2\x9f", "%C2%80%C2%9F", "C1 control characters");
-    named(".", "%2E", "a single point");
-    named("..", "%2E.", "two points");
-    named(".omp_outlined.", "%2Eomp_outlined.", "a leading point");
+    named("a/b", "a%2Fb", "a slash is escaped");
+    is(name_of("a\0b", 3, false), "a%00b", "a NUL is escaped");
+    named("\x01\n\x1f\x7f", "%01%0A%1F%7F", "control characters are escaped");
+    named("\xc2\x80\xc2\x9f", "%C2%80%C2%9F", "C1 control characters are escaped");
+    named(".", "%2E", "a single dot is escaped");
+    named("..", "%2E.", "the first of two dots is escaped");
+    named(".omp_outlined.", "%2Eomp_outlined.", "a leading dot is escaped");
 }
 
 static void percent_signs(void)
 {
-    named("%41", "%2541", "a percent sign before two hex digits");
-    named("%aF", "%25aF", "also before lower-case digits");
-    named("%zz", "%zz", "not before other characters");
-    named("%4", "%4", "not before one hex digit");
-    named("100%", "100%", "not at the end");
-    named("%%41", "%%2541", "only the percent sign before the digits");
-    named("%4/1", "%4%2F1", "unless one of the digits is itself escaped");
+    named("%41", "%2541", "a percent sign before two hex digits is escaped");
+    named("%aF", "%25aF", "a percent sign before lower-case hex digits is escaped");
+    named("%zz", "%zz", "a percent sign before other characters is kept");
+    named("%4", "%4", "a percent sign before one hex digit is kept");
+    named("100%", "100%", "a percent sign at the end is kept");
+    named("%%41", "%%2541", "only the percent sign before the digits is escaped");
+    named("%4/1", "%4%2F1", "a percent sign before a hex digit and an escaped character is kept");
 }
 
 static void invalid_utf_8(void)
 {
-    named("\x80", "%80", "a continuation byte alone");
-    named("\xff\xfe", "%FF%FE", "bytes that occur in no character");
-    named("\xc3", "%C3", "a character cut off after one byte");
-    named("\xe2\x82", "%E2%82", "a character cut off after two");
-    named("\xe2\x82z", "%E2%82z", "a character broken off by another");
-    named("\xc0\xaf", "%C0%AF", "an overlong slash of two bytes");
-    named("\xe0\x80\xaf", "%E0%80%AF", "an overlong slash of three bytes");
-    named("\xf0\x80\x80\xaf", "%F0%80%80%AF", "an overlong slash of four bytes");
-    named("\xed\xa0\x80", "%ED%A0%80", "a surrogate");
-    named("\xf4\x90\x80\x80", "%F4%90%80%80", "a code point above U+10FFFF");
-    named("\xf5\x80\x80\x80", "%F5%80%80%80", "a lead byte above F4");
+    named("\x80", "%80", "a continuation byte alone is escaped");
+    named("\xff\xfe", "%FF%FE", "bytes that occur in no character are escaped");
+    named("\xc3", "%C3", "a character truncated after one byte is escaped");
+    named("\xe2\x82", "%E2%82", "a character truncated after two bytes is escaped");
+    named("\xe2\x82z", "%E2%82z", "a character truncated by another one is escaped");
+    named("\xc0\xaf", "%C0%AF", "an overlong slash of two bytes is escaped");
+    named("\xe0\x80\xaf", "%E0%80%AF", "an overlong slash of three bytes is escaped");
+    named("\xf0\x80\x80\xaf", "%F0%80%80%AF", "an overlong slash of four bytes is escaped");
+    named("\xed\xa0\x80", "%ED%A0%80", "a surrogate is escaped");
+    named("\xf4\x90\x80\x80", "%F4%90%80%80", "a code point above U+10FFFF is escaped");
+    named("\xf5\x80\x80\x80", "%F5%80%80%80", "a lead byte above F4 is escaped");
     named("\xc3\xc3\xa4", "%C3\xc3\xa4", "a character after an invalid one is kept");
 }
 
@@ -73,16 +73,17 @@ static void suffixes(void)
 {
     named("", "~7", "an empty name becomes its id");
     named("x~12", "x~12~7", "a name that ends like a suffix gets a suffix");
-    named("~5", "~5~7", "also if there is nothing before it");
-    named("x~012", "x~012~7", "also if its number has leading zeros");
-    named("x~99999999999999999999999", "x~99999999999999999999999~7", "also if its number is not an id");
+    named("~5", "~5~7", "a name that is only a suffix gets a suffix");
+    named("x~012", "x~012~7", "a name that ends like a suffix with leading zeros gets a suffix");
+    named("x~99999999999999999999999", "x~99999999999999999999999~7",
+          "a name that ends like a suffix with a huge number gets a suffix");
     named("x~", "x~", "a tilde by itself is not a suffix");
-    named("x~a1", "x~a1", "nor is one before other characters");
-    named("12", "12", "nor are digits without a tilde");
+    named("x~a1", "x~a1", "a tilde before other characters is not a suffix");
+    named("12", "12", "digits without a tilde are not a suffix");
     is(name_of("main", 4, true), "main~7", "a suffix can be requested");
-    is(name_of("", 0, true), "~7", "also for an empty name");
+    is(name_of("", 0, true), "~7", "a suffix can be requested for an empty name");
     pf_name(made, "f", 1, UINT64_MAX, true);
-    is(made, "f~18446744073709551615", "the largest id");
+    is(made, "f~18446744073709551615", "the largest id is a suffix");
 }
 
 /* Checks the name made from `unit` repeated `count` times and id ID: `shown` repeated `want` times, then `end`. */
@@ -102,22 +103,23 @@ static void repeated(const char *unit, size_t count, const char *shown, size_t w
 static void long_names(void)
 {
     repeated("a", 255, "a", 255, "", "255 bytes fit");
-    repeated("a", 256, "a", 253, "~7", "256 bytes are cut, 255 with the suffix");
-    repeated("a", 4000, "a", 253, "~7", "so are 4000");
-    repeated("\xc3\xa4", 128, "\xc3\xa4", 126, "~7", "not inside a character of two bytes");
-    repeated("\xf0\x9f\x9a\x80", 64, "\xf0\x9f\x9a\x80", 63, "~7", "nor of four");
+    repeated("a", 256, "a", 253, "~7", "256 bytes are cut to 255 with the suffix");
+    repeated("a", 4000, "a", 253, "~7", "4000 bytes are cut to 255 with the suffix");
+    repeated("\xc3\xa4", 128, "\xc3\xa4", 126, "~7", "a name is not cut inside a character of two bytes");
+    repeated("\xf0\x9f\x9a\x80", 64, "\xf0\x9f\x9a\x80", 63, "~7",
+             "a name is not cut inside a character of four bytes");
     repeated("/", 85, "%2F", 85, "", "85 escaped characters fit");
-    repeated("/", 86, "%2F", 84, "~7", "not inside %XX");
-    repeated("\xc2\x85", 43, "%C2%85", 42, "~7", "nor between those of one character");
+    repeated("/", 86, "%2F", 84, "~7", "a name is not cut inside %XX");
+    repeated("\xc2\x85", 43, "%C2%85", 42, "~7", "a name is not cut between the %XX of one character");
     char text[255];
     memset(text, 'a', sizeof text);
     memcpy(text + 253, "~1", 2);
     name_of(text, sizeof text, false);
     ok(strlen(made) == 255 && !strcmp(made + 250, "aaa~7"),
-       "255 bytes that end like a suffix are cut for one");
+       "255 bytes that end like a suffix are cut for a suffix");
     pf_name(made, text, 254, UINT64_MAX, true);
     ok(strlen(made) == 255 && !strcmp(made + 233, "a~18446744073709551615"),
-       "a long id leaves room for less");
+       "a longer id leaves less room for the name");
 }
 
 static void id_in(const char *name, bool has, uint64_t want)

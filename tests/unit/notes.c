@@ -82,10 +82,11 @@ static void test_limits(void)
         pf_note(&notes, &other, 0, i, "also this");
     pf_note(&notes, &cut, 0, 100000, NULL);
     char *have = told(&notes);
-    ok(count_of(have, "warning odd") == PF_NOTES_ALIKE, "of a problem that occurs all over a file, some occurrences are reported");
-    ok(count_of(have, " other ") == 3, "other problems are still reported");
+    ok(count_of(have, "warning odd") == PF_NOTES_ALIKE,
+       "a limited number of occurrences of one problem is reported");
+    ok(count_of(have, " other ") == 3, "other problems are reported after many occurrences of one");
     ok(strstr(have, "fatal cut") && strstr(have, "99500 further problems are not listed"),
-       "so is the end of reading, and the number of further problems");
+       "the end of reading and the number of further problems are reported");
     free(have);
     for (int i = 0; i < 1000; i++)
         pf_note(&notes, &other, 0, i, "many");

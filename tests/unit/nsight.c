@@ -38,17 +38,17 @@ static void test_ranges(void)
        "thread-7,main/solve/cudaMemset,time,10\n"
        "thread-7,main/solve/cudaDeviceSynchronize,time,200\n"
        "thread-7,cudaDeviceSynchronize,time,10\n",
-       "exclusive times are inclusive times less the callees', so that they add up to the whole");
+       "exclusive times are inclusive times without those of the callees");
     is(values_of(export, "gpu time"),
        "gpu-0.stream-7,main/solve/cudaLaunchKernel/stencil,gpu time,165\n"
        "gpu-0.stream-7,main/solve/cudaMemset/memset,gpu time,4\n"
        "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,gpu time,40\n",
-       "times of GPUs are in their streams");
+       "times of a GPU are those of its streams");
     is(values_of(export, "bytes"),
        "gpu-0.stream-7,main/solve/cudaMemset/memset,bytes,512\n"
        "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,bytes,4096\n",
-       "bytes are those copied or set");
-    is(codes(export), "", "there are no warnings");
+       "bytes are those that were copied or set");
+    is(codes(export), "", "a valid export has no warnings");
     close_export(export);
 }
 
@@ -113,10 +113,13 @@ static void test_tables(void)
        "main/solve,1,60,60,60,cudaMemcpy\n"
        "main/solve,1,10,10,10,cudaMemset\n",
        "API calls are added by call path and name; calls without a path come first");
-    is(rows(export, "kernels"), "main/solve,1,165,165,165,stencil\n", "so are kernels");
-    is(rows(export, "memcpy"), "main/solve,HOST_TO_DEVICE,1,4096,40,40,40\n", "copies, by kind");
-    is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "memory settings");
-    is(rows(export, "sync"), "main/solve,CONTEXT_SYNCHRONIZE,1,180,180,180\n", "synchronisations, by type");
+    is(rows(export, "kernels"), "main/solve,1,165,165,165,stencil\n",
+       "kernels are added by call path and name");
+    is(rows(export, "memcpy"), "main/solve,HOST_TO_DEVICE,1,4096,40,40,40\n",
+       "copies are added by call path and kind");
+    is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "memory settings are added by call path");
+    is(rows(export, "sync"), "main/solve,CONTEXT_SYNCHRONIZE,1,180,180,180\n",
+       "synchronisations are added by call path and type");
     is(rows(export, "events"),
        "gpu-0.stream-7,kernel,235,400,0,7,1,main/solve,,stencil\n"
        "gpu-0.stream-8,memcpy,250,290,0,8,2,main/solve,4096,HOST_TO_DEVICE\n"
@@ -150,16 +153,15 @@ static void test_inner_calls(void)
        "thread-7,a/cudaLaunchKernel,time,20\n"
        "thread-7,a/cudaLaunchKernel/cudaMemcpy,time,80\n"
        "thread-7,a/cudaMemcpy,time,100\n",
-       "a call within a call is its child: no time counts twice");
-    is(values_of(export, "calls"), "thread-7,a,calls,1\n", "visits of functions,");
+       "a call within a call is its child, and its time is not counted twice");
+    is(values_of(export, "calls"), "thread-7,a,calls,1\n", "calls of functions are counted");
     is(values_of(export, "api calls"),
        "thread-7,a/cudaLaunchKernel,api calls,1\n"
        "thread-7,a/cudaLaunchKernel/cudaMemcpy,api calls,1\n"
        "thread-7,a/cudaMemcpy,api calls,1\n",
-       "calls of the API");
+       "calls of the API are counted");
     is(values_of(export, "gpu activities"), "gpu-0.stream-7,a/cudaLaunchKernel/stencil,gpu activities,1\n",
-       "and GPU operations are counted separately; of two calls with one correlation, the first has the "
-       "kernel");
+       "GPU operations are counted, and the first of two calls with one correlation has the kernel");
     close_export(export);
 }
 
@@ -189,7 +191,7 @@ static void test_text_ids(void)
                   "INSERT INTO NVTX_EVENTS VALUES (5,95,59,NULL," THREAD_7 ",21,3,1);"
                   "INSERT INTO NVTX_EVENTS VALUES (6,7,59,'user range'," THREAD_7 ",NULL,0,1);");
     is(values_of(export, "time (inc)"), "thread-7,main,time (inc),90\nthread-7,main/run,time (inc),90\n",
-       "texts may be among the strings; ranges of other domains are ignored");
+       "texts of ranges may be references to strings, and ranges of other domains are ignored");
     close_export(export);
 }
 
@@ -204,7 +206,7 @@ static void test_sampled(void)
                   "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (110,190,0," THREAD_7
                   ",5,2,0,NULL);" KERNEL(120, 150, 7, 5, 3));
     is(rows(export, "kernels"), "main/run/cudaLaunchKernel,1,30,30,30,stencil\n",
-       "sampled chains are paths, from the outermost frame; unresolved frames are omitted");
+       "sampled chains are paths from the outermost frame, without unresolved frames");
     is(rows(export, "api"),
        ",1,80,80,80,cudaMemcpy\nmain/run/cudaLaunchKernel,1,100,100,100,cudaLaunchKernel\n",
        "a call without a chain has no path");
@@ -213,7 +215,7 @@ static void test_sampled(void)
        "thread-7,main/run,time,0\n"
        "thread-7,main/run/cudaLaunchKernel,time,20\n"
        "thread-7,main/run/cudaLaunchKernel/cudaMemcpy,time,80\n",
-       "but its time is part of the call around it, which is the chain's last frame");
+       "the time of a call without a chain is part of the call around it, which ends the chain");
     close_export(export);
 }
 
@@ -227,7 +229,7 @@ static void test_imported(void)
         "(9,'main->cudaLaunchKernel',2,1);" CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3)
             KERNEL(160, 170, 7, 9, 4));
     is(rows(export, "kernels"), "main,1,10,10,10,reduce\nmain/run,1,30,30,30,stencil\n",
-       "paths that an import has left are used, also if the call is missing");
+       "paths of an earlier import are used, even for a kernel whose call is missing");
     is(values_of(export, "time"),
        "thread-7,main,time,0\n"
        "thread-7,main/run,time,0\n"
@@ -243,8 +245,9 @@ static void test_pathless(void)
     struct open_export *export =
         export_of(TABLES NAMES CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3) KERNEL(160, 170, 7, 9, 99));
     is(paths(export), "cudaLaunchKernel api\ncudaLaunchKernel/stencil kernel\n#99 kernel\n",
-       "without paths, calls are roots; missing names are shown as numbers");
-    is(rows(export, "kernels"), ",1,10,10,10,#99\n,1,30,30,30,stencil\n", "and kernels have no path");
+       "calls without paths are roots, and missing names are shown as numbers");
+    is(rows(export, "kernels"), ",1,10,10,10,#99\n,1,30,30,30,stencil\n",
+       "kernels of calls without paths have no path");
     close_export(export);
 }
 
@@ -258,7 +261,7 @@ static void test_processes(void)
     is(values_of(export, "gpu activities"),
        "process-7.gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\n"
        "process-9.gpu-0.stream-7,cudaMemcpy/stencil,gpu activities,1\n",
-       "processes count their correlations from 1 each; these, and names of threads, are kept separate");
+       "correlations and thread names of two processes are kept separate");
     close_export(export);
 }
 
@@ -269,7 +272,7 @@ static void test_unknown_process(void)
     is(rows(export, "events"),
        "process-7.gpu-0.stream-7,kernel,120,150,0,7,1,,,stencil\n"
        "gpu-0.stream-7,kernel,160,170,0,7,99,,,stencil\n",
-       "a stream of an unknown process has a name of its own");
+       "a stream of an unknown process has a name without a process");
     close_export(export);
 }
 
@@ -285,7 +288,7 @@ static void test_other_versions(void)
                   "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);");
     is(rows(export, "events"),
        "gpu-0.stream-3,kernel,10,20,,3,,,,reduce\ngpu-0.stream-3,kernel,30,,,3,,,,reduce\n",
-       "columns are found by name, in any order; missing columns are empty");
+       "columns are found by name, in any order, and missing columns are empty");
     is(codes(export), "bad-times", "an event without an end is reported, and has no duration");
     close_export(export);
 }
@@ -299,15 +302,15 @@ static void test_untimed(void)
                    4) "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0,0,0,1,7,1," PID_7 ",100,1);"
                       "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (0,0,0,1,7,1," PID_7 ",3,0);");
     is(rows(export, "kernels"), ",1,6,6,6,reduce\n,1,4,4,4,stencil\n",
-       "untimed calls are not counted as 0 ns");
-    is(rows(export, "memcpy"), "", "    nor are copies");
-    is(rows(export, "sync"), "", "    synchronisations");
-    is(rows(export, "api"), ",1,10,10,10,cudaLaunchKernel\n", "    and calls");
+       "kernels without times are not counted as 0 ns");
+    is(rows(export, "memcpy"), "", "copies without times are not counted");
+    is(rows(export, "sync"), "", "synchronisations without times are not counted");
+    is(rows(export, "api"), ",1,10,10,10,cudaLaunchKernel\n", "calls without times are not counted");
     is(values_of(export, "gpu activities"),
        "gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\ngpu-0.stream-7,cudaLaunchKernel/reduce,gpu "
        "activities,1\n",
-       "    nor in values, and untimed calls have their kernels");
-    is(codes(export), "untimed", "    with a warning");
+       "values omit operations without times, and calls without times have their kernels");
+    is(codes(export), "untimed", "operations without times are reported");
     close_export(export);
 }
 
@@ -333,21 +336,21 @@ static void test_probe(void)
 {
     ok(is_probed(TABLES), "a database with strings and events of CUDA is an export");
     ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"),
-       "other databases are rejected");
+       "a database of something else is rejected");
     ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
-       "strings without events are rejected");
+       "a database with strings and without events is rejected");
     /* Each table takes a page, so that the pages of the schema are not adjacent. */
     char sql[64 * 1024] = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
     size_t size = strlen(sql);
     for (unsigned i = 0; i < 150; i++)
         size += (size_t)snprintf(sql + size, sizeof sql - size,
                                  "CREATE TABLE ENUM_%u (id INTEGER, name TEXT, label TEXT);", i);
-    ok(!is_probed(sql), "also in a long schema");
+    ok(!is_probed(sql), "a database without events and with a long schema is rejected");
     snprintf(sql + size, sizeof sql - size,
              "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);");
     ok(is_probed(sql), "all pages of a long schema are examined");
     struct open_export *export = open_export("probe.sqlite");
-    ok(!export->failed, "and it opens");
+    ok(!export->failed, "a database with a long schema opens");
     close_export(export);
 }
 
@@ -363,7 +366,7 @@ static void test_info(void)
               "INSERT INTO StringIds VALUES (30,'worker, 1'); INSERT INTO ThreadNames VALUES (30,0," THREAD_7
               ");");
     is(export->model.version, "2.9.1", "the version is that of the schema");
-    ok(pf_rows_count(export->model.info) == 2, "product and GPUs are shown");
+    ok(pf_rows_count(export->model.info) == 2, "info.txt shows product and GPUs");
     ok(strstr(threads(export), "thread-7,thread,7,7,,,,worker, 1\n") != NULL,
        "threads have their assigned names");
     close_export(export);
@@ -380,8 +383,8 @@ static void test_info_of_other_versions(void)
                         "INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION','2.0.0');"
                         "CREATE TABLE TARGET_INFO_CUDA_GPU (vmId INTEGER, name TEXT, deviceId INTEGER);"
                         "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0,'Imagined GPU',0);");
-    is(export->model.version, "3.15.1", "newer exports have a version elsewhere, which takes precedence");
-    is(info_of(export), "Product version: 2024.7\nGPU: Imagined GPU\n", "older ones list GPUs elsewhere");
+    is(export->model.version, "3.15.1", "the version in the newer metadata table takes precedence");
+    is(info_of(export), "Product version: 2024.7\nGPU: Imagined GPU\n", "GPUs are read from the older table");
     close_export(export);
 }
 

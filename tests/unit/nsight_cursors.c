@@ -32,7 +32,7 @@ static void test_resuming(struct open_export *export)
     ok(!strcmp(rows_resumed(export, PF_UNRESTRICTED), whole), "a walk resumes at any saved position");
     struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
     char *part = copy_of(rows_only(export, "events", only));
-    ok(!strcmp(rows_resumed(export, only), part), "so does a restricted walk");
+    ok(!strcmp(rows_resumed(export, only), part), "a restricted walk resumes at any saved position");
     free(whole);
     free(part);
 }
@@ -61,11 +61,12 @@ static void test_restrictions(struct open_export *export)
     char *want = lines_with(whole, "gpu-0.stream-1,");
     struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
     ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want),
-       "a stream's events equal those of the whole");
+       "a walk restricted to a stream yields the stream's events");
     free(want);
     want = lines_with(whole, ",main/solve,");
     only = (struct pf_restriction){.partition = -1, .context = 1, .metric = -1, .key = -1};
-    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want), "so do a context's events");
+    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want),
+       "a walk restricted to a context yields the context's events");
     free(want);
     free(whole);
 }
@@ -81,7 +82,8 @@ static void test_positions(struct open_export *export)
         abort();
     ok(table->ops->restore(&cursor, rubbish, sizeof rubbish, &error) && error.code == EINVAL,
        "an invalid position is refused");
-    ok(table->ops->restore(&cursor, rubbish, 3, &error) && error.code == EINVAL, "so are too few bytes");
+    ok(table->ops->restore(&cursor, rubbish, 3, &error) && error.code == EINVAL,
+       "a position that is too short is refused");
     table->ops->close(&cursor);
 }
 

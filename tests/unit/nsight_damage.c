@@ -48,15 +48,15 @@ static void test_cut(void)
     write_file("cut.sqlite", bytes, size / 2 + 100);
     struct open_export *export = open_export("cut.sqlite");
     ok(!export->failed, "a truncated file opens");
-    ok(strstr(codes(export), "cut-file") != NULL, "the truncation is reported");
-    ok(strstr(codes(export), "bad-table") != NULL, "with the tables that cannot be read to their ends");
-    ok(strlen(rows(export, "api")) > 0, "the rows before it are served");
+    ok(strstr(codes(export), "cut-file") != NULL, "a truncated file is reported");
+    ok(strstr(codes(export), "bad-table") != NULL, "tables that cannot be read to their ends are reported");
+    ok(strlen(rows(export, "api")) > 0, "rows before the truncation are read");
     close_export(export);
     remove_export("cut.sqlite");
 
     write_file("cut.sqlite", bytes, 60);
     export = open_export("cut.sqlite");
-    ok(export->failed && export->error.code == EINVAL, "less than a header is rejected");
+    ok(export->failed && export->error.code == EINVAL, "a file shorter than a header is rejected");
     close_export(export);
     remove_export("cut.sqlite");
     free(bytes);
@@ -126,10 +126,11 @@ static void test_unordered(void)
     bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* cell: payload size, rowid, payload */
     write_file("unordered.sqlite", bytes, size);
     struct open_export *export = open_export("unordered.sqlite");
-    is(codes(export), "bad-table", "a table whose rows are out of order ends there");
+    is(codes(export), "bad-table", "a table whose rows are out of order ends at the first such row");
     char *whole = strdup(rows(export, "events"));
-    ok(whole && count_lines(whole) == 1, "the rows before it are read");
-    is(rows_resumed(export, PF_UNRESTRICTED), whole, "and no others, also from a saved position");
+    ok(whole && count_lines(whole) == 1, "rows before the first one out of order are read");
+    is(rows_resumed(export, PF_UNRESTRICTED), whole,
+       "a walk over a table with rows out of order resumes at saved positions");
     free(whole);
     close_export(export);
     remove_export("unordered.sqlite");
@@ -151,7 +152,7 @@ static void test_endless_row(void)
     struct open_export *export = open_export("endless.sqlite");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
        "a row of impossible length ends its table");
-    is(export->failed ? "" : codes(export), "bad-table", "with a warning");
+    is(export->failed ? "" : codes(export), "bad-table", "a row of impossible length is reported");
     close_export(export);
     remove_export("endless.sqlite");
     free(bytes);
@@ -187,12 +188,12 @@ static void test_circle(void)
     for (unsigned i = 0; i < cells; i++)
         memcpy(bytes + root + ((size_t)bytes[root + 12 + 2 * i] << 8 | bytes[root + 13 + 2 * i]), first, 4);
     memcpy(bytes + root + 8, first, 4);
-    ok(bytes[root] == 5 && cells > 1 && child > 1, "the table has an inner page");
+    ok(bytes[root] == 5 && cells > 1 && child > 1, "the table of the test has an inner page");
     write_file("circle.sqlite", bytes, size);
     struct open_export *export = open_export("circle.sqlite");
-    is(codes(export), "bad-table", "a table whose pages form a cycle ends there");
+    is(codes(export), "bad-table", "a table whose pages form a cycle is reported");
     unsigned events = count_lines(rows(export, "events"));
-    ok(events > 0 && events < 1000, "rows are read once: %u", events);
+    ok(events > 0 && events < 1000, "rows of a table whose pages form a cycle are read once: %u", events);
     close_export(export);
     remove_export("circle.sqlite");
     free(bytes);
@@ -217,7 +218,7 @@ static void test_write_ahead(void)
         files++;
     if (listing)
         closedir(listing);
-    ok(files == 2 + 4, "no file is created next to it");
+    ok(files == 2 + 4, "no file is created next to an export in WAL mode");
     remove_export("wal.sqlite");
     remove_export("wal.sqlite-wal");
     remove_export("wal.sqlite-journal");
@@ -272,8 +273,8 @@ static void test_hostile_schemas(void)
                                     "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL"
                                     " ADD COLUMN shortName TEXT AS (printf('%.*c',900000000,'x'));");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
-       "rows with computed columns are read without these");
-    is(codes(export), "computed-column computed-column", "with a warning");
+       "rows with computed columns are read without these columns");
+    is(codes(export), "computed-column computed-column", "computed columns are reported");
     close_export(export);
 }
 
@@ -285,7 +286,8 @@ static void test_lying_index(void)
                                "PRAGMA writable_schema=ON;"
                                "UPDATE sqlite_schema SET sql='CREATE INDEX lie ON CUPTI_ACTIVITY_KIND_KERNEL "
                                "(start)' WHERE name='lie';");
-    ok(!export->failed && count_lines(rows(export, "events")) == 100, "an index is not trusted");
+    ok(!export->failed && count_lines(rows(export, "events")) == 100,
+       "rows that an index leaves out are read from the table");
     close_export(export);
 }
 
@@ -299,7 +301,7 @@ static void test_types(void)
     if (!ok(!export->failed, "cells of other types are read"))
         printf("# %s\n", export->error.what);
     is(codes(export), "bad-times untimed", "implausible times are reported");
-    ok(count_lines(rows(export, "events")) == 3, "all rows are served");
+    ok(count_lines(rows(export, "events")) == 3, "rows with cells of other types are read");
     close_export(export);
 }
 
@@ -307,7 +309,7 @@ static void test_no_export(void)
 {
     struct open_export *export = export_of("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
                                            "CREATE TABLE other (CUPTI_ACTIVITY_KIND_KERNEL TEXT);");
-    ok(export->failed && export->error.code == EINVAL, "a database of something else is no export");
+    ok(export->failed && export->error.code == EINVAL, "a database of something else is rejected");
     close_export(export);
 }
 
@@ -322,7 +324,7 @@ static void test_changed(void)
         abort();
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error),
        "a file that is truncated while it is read is an error");
-    ok(error.code == ESTALE, "which reports the change");
+    ok(error.code == ESTALE, "the error of a file that is truncated while it is read is ESTALE");
     pf_model_end(&again);
     close_export(export);
 }
@@ -345,7 +347,7 @@ static void test_stopped(void)
     pf_pass_end(before);
     ok(!again.partitions.items && !again.contexts && !pf_nsight_driver.load(&again, PF_PARTITIONED, &error) &&
            again.contexts,
-       "and a later pass succeeds");
+       "a pass after a cancelled one succeeds");
     pf_model_end(&again);
     close_export(export);
 }

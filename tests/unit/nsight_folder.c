@@ -65,15 +65,15 @@ static const char *measured(struct open_export *study, const char *metric)
 static void test_study(void)
 {
     write_point("run.n20.r1", "rank0.sqlite", RUN(2000));
-    ok(!is_probed(), "one folder is no experiment");
+    ok(!is_probed(), "a folder with one point is rejected");
     write_point("run.n3.r1", "rank0.sqlite", RUN(300));
     write_point("run.n3.r1", "rank1.sqlite", RUN(310));
     write_point("run.n3.r2", "rank0.sqlite", RUN(320));
     write_point("notes", "copy.sqlite", RUN(5));
     make_folder(path_in(export_folder, "study"), "run.n4.r1");
-    ok(is_probed(), "two are");
+    ok(is_probed(), "a folder with two points is recognised");
     struct open_export *study = open_study();
-    if (!ok(!study->failed, "it opens"))
+    if (!ok(!study->failed, "a folder with two points opens"))
         printf("# %s\n", study->error.what);
     is(measured(study, "time (inc)"),
        "n=3,,0,main,time (inc),300\n"
@@ -84,12 +84,12 @@ static void test_study(void)
        "n=3,,1,main/cudaLaunchKernel,time (inc),1\n"
        "n=3,,2,main/cudaLaunchKernel,time (inc),1\n"
        "n=20,,0,main/cudaLaunchKernel,time (inc),1\n",
-       "exports of one point are its repetitions, whatever folder they are in");
-    is(codes(study), "bad-point", "a folder that is no point is told");
-    ok(!pf_source_check(study->model.source, &study->error), "nothing has changed");
+       "exports of one point are repetitions, whatever folder they are in");
+    is(codes(study), "bad-point", "a folder that is not a point is reported");
+    ok(!pf_source_check(study->model.source, &study->error), "an unchanged experiment has not changed");
     write_point("run.n20.r1", "rank1.sqlite", RUN(7));
     ok(pf_source_check(study->model.source, &study->error) && study->error.code == ESTALE,
-       "an export that comes to a point is a change");
+       "an export that appears in a point's folder is a change");
     close_study(study);
 }
 
@@ -97,10 +97,10 @@ static void test_damaged(void)
 {
     write_text(path_in(export_folder, "study/run.n20.r1"), "rank2.sqlite", "no database");
     struct open_export *study = open_study();
-    ok(!study->failed, "an export that cannot be read harms no other");
-    ok(strstr(codes(study), "bad-member") != NULL, "but is told");
+    ok(!study->failed, "an experiment with an export that cannot be read opens");
+    ok(strstr(codes(study), "bad-member") != NULL, "an export that cannot be read is reported");
     ok(strstr(measured(study, "gpu time"), "n=20,,1,main/cudaLaunchKernel/stencil,gpu time,7\n") != NULL,
-       "the others are served");
+       "the other exports of an experiment are read");
     close_study(study);
 }
 

@@ -73,9 +73,9 @@ static void test_damaged_positions(void)
     if (table.ops->open(&cursor, &error))
         abort();
     ok(table.ops->restore(&cursor, &beyond, sizeof beyond, &error) && error.code == EINVAL,
-       "a position behind the last record is refused");
-    ok(table.ops->restore(&cursor, &beyond, 3, &error) && error.code == EINVAL, "so is half a position");
-    ok(table.ops->progress(&cursor) == 0, "nothing is behind the first record");
+       "a position after the last record is refused");
+    ok(table.ops->restore(&cursor, &beyond, 3, &error) && error.code == EINVAL, "half a position is refused");
+    ok(table.ops->progress(&cursor) == 0, "the progress before the first record is 0");
     table.ops->close(&cursor);
 }
 
@@ -99,13 +99,14 @@ static void test_cancelling(void)
 int main(void)
 {
     for (int hop = 0; hop < 2; hop++) {
-        walks((struct pf_restriction){1, -1, -1, -1}, hop, "1 3 5 7 9 ", "rows that match come in order");
+        walks((struct pf_restriction){1, -1, -1, -1}, hop, "1 3 5 7 9 ", "rows that match are in order");
         walks((struct pf_restriction){0, -1, -1, -1}, hop, "0 2 6 8 ", "a record may have no row");
         walks((struct pf_restriction){1, 1, -1, -1}, hop, "1 7 ", "records may form lists");
-        walks((struct pf_restriction){-1, 1, -1, -1}, hop, "1 7 ", "which end");
+        walks((struct pf_restriction){-1, 1, -1, -1}, hop, "1 7 ", "lists of records end");
     }
-    walks(PF_UNRESTRICTED, false, "0 1 2 3 5 6 7 8 cannot be read", "what cannot be read ends the walk");
-    walks((struct pf_restriction){-1, 2, -1, -1}, false, "no such file", "or its beginning");
+    walks(PF_UNRESTRICTED, false, "0 1 2 3 5 6 7 8 cannot be read",
+          "a record that cannot be read ends the walk");
+    walks((struct pf_restriction){-1, 2, -1, -1}, false, "no such file", "a walk that cannot begin fails");
     test_damaged_positions();
     test_cancelling();
     return done();

@@ -68,9 +68,11 @@ static void has(const struct archive *archive, const char *table, const char *wa
                 const char *name)
 {
     struct file file;
+    char about[256];
     open_archive(&file, archive);
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and a warning says so");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -116,10 +118,12 @@ static void calls(void)
             "(inc),2|0,main>f,time,10|" OTHER ",main,calls,1|" OTHER ",main,calls (inc),2|" OTHER
             ",main,time,2|" OTHER ",main>main,calls,1|" OTHER ",main>main,calls (inc),1|" OTHER
             ",main>main,time,1|",
-            "", big_endian ? "the same in the other byte order" : "calls and their own time, in ns");
+            "",
+            big_endian ? "values in big-endian files are calls and their own time in nanoseconds"
+                       : "values in little-endian files are calls and their own time in nanoseconds");
         has(&archive, "trace",
             "0,5,20,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|", "",
-            "spans by location and beginning");
+            "trace.csv has the spans by location and beginning");
     }
 }
 
@@ -139,7 +143,7 @@ static void nesting(void)
     archive.events[1].size = 0;
     has(&archive, "trace", "0,0,10,0,0,main|0,0,5,1,1,region 99|0,0,5,2,2,f|",
         "warning undefined|warning not-open|warning no-leave|warning still-open|",
-        "calls end with those around them, and at the end");
+        "a call ends with the call around it, or at the end of the file");
 }
 
 static void recursion(void)
@@ -190,7 +194,7 @@ static void counters(void)
         "0,0,9223372036854775808,#,ctr|0,1,9223372036854775815,#,ctr|0,1,1.5,W,power|0,2,9223372036854775818,"
         "#,ctr|0,2,"
         "9223372036854775819,#,ctr|",
-        "", "all values are in a table of their own");
+        "", "readings.csv has all values of counters");
 }
 
 static void messages(void)
@@ -211,7 +215,7 @@ static void messages(void)
     is(hops, want, "a cursor resumes at every saved position");
     free(hops);
     hops = table_text(&file.model, "messages", (struct pf_restriction){1, -1, -1, -1}, 1);
-    is(hops, strstr(want, OTHER ",10"), "a location alone");
+    is(hops, strstr(want, OTHER ",10"), "messages can be restricted to a location");
     free(hops);
     file_close(&file);
 }
@@ -241,7 +245,7 @@ static void own_definitions(void)
     archive.definitions = definitions_of(false, (uint64_t[]){6, 0});
     /* 121 is 131 + 2.75, 131 is 141 + 5.25, 140 is 150 + 7.5: rounded half to even */
     has(&archive, "trace", "0,10,25,0,0,f|0,17,6,1,1,main|0,23,6,1,1,main|", "",
-        "ids are mapped, times corrected");
+        "ids of a location are mapped, and its times are corrected");
 }
 
 /* Returns the offset of record number `which` of a type in a file of definitions, after the chunk header. */
@@ -483,7 +487,7 @@ static void first_version(void)
         shorten(&archive.definitions, 18, i, 1 + 1 + 1);
     has(&archive, "trace",
         "0,5,20,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|", "",
-        "regions and groups as OTF2 1.0 wrote them");
+        "regions and groups of OTF2 1.0 are read");
 }
 
 static void damage(void)
@@ -496,14 +500,15 @@ static void damage(void)
     archive = usual(false);
     archive.events[0].size = 0;
     has(&archive, "trace", OTHER ",0,3,0,0,main|" OTHER ",1,1,1,1,main|", "error no-events|",
-        "a location without a file costs no other location");
+        "a location without a file leaves other locations readable");
     archive = usual(false);
     archive.definitions.size = 40;
-    has(&archive, "values", "", "fatal definitions|warning locations|", "truncated definitions");
+    has(&archive, "values", "", "fatal definitions|warning locations|", "truncated definitions are reported");
     static const struct {
         const char *what;
         size_t anchor, definitions;
-    } refused[] = {{"a truncated anchor is refused", 30, 500}, {"so are archives without definitions", 500, 0}};
+    } refused[] = {{"a truncated anchor is refused", 30, 500},
+                   {"an archive without definitions is refused", 500, 0}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct file file;
         archive = usual(false);

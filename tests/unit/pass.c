@@ -23,7 +23,7 @@ static void checking(void)
     struct pf_pass going = {0};
     struct pf_error error = {0};
     ok(!pf_pass_now() && !pf_pass_check(&error) && !pf_pass_step(1, 2, &error),
-       "outside of a pass nothing is cancelled");
+       "a thread without a pass is not cancelled");
     struct pf_pass *before = pf_pass_begin(&going);
     ok(!pf_pass_check(&error) && !pf_pass_step(1, 2, &error), "a pass with a waiter continues");
     ok(atomic_load(&going.done) == 1 && atomic_load(&going.total) == 2,
@@ -105,7 +105,7 @@ static void sorting(void)
     int result = 0;
     for (uint64_t i = 0; i < 100000 && !result; i++)
         result = pf_sorter_add(sorter, &i, &error);
-    ok(result && error.code == ECANCELED, "so is adding more than fits in memory");
+    ok(result && error.code == ECANCELED, "adding more records than fit in memory is cancelled");
     pf_pass_end(before);
     pf_sorter_free(sorter);
 }

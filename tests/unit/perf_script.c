@@ -13,8 +13,10 @@ static struct file text_of(const char *text)
 static void reads_as(const char *text, const char *want, const char *warnings, const char *name)
 {
     struct file file = text_of(text);
+    char about[256];
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and a warning says so");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -53,31 +55,31 @@ static void headers(void)
     const struct pf_cell *fields = pf_rows_at(file.model.partitions.fields, 0);
     ok(fields[0].i == 12 && fields[1].i == 13 && fields[2].size == 3 &&
            pf_rows_at(file.model.partitions.fields, 1)[0].type == PF_ABSENT,
-       "threads tell process, thread and command");
+       "threads have process, thread and command");
     file_close(&file);
 }
 
 static void frames(void)
 {
     reads_as("w 9 1.5: 2 cycles:\n" A B "\nw 9 1.6: 3 cycles:\n" A B, "w 9,b>a,samples,2|w 9,b>a,cycles,5|",
-             "", "frames are innermost first; the last blank line may be missing");
+             "", "frames are innermost first, and the last blank line may be missing");
     reads_as(
         "w 9 1.5: 2 cycles:\n\t 1 f<int>(a, (x)y) const+0x10 (/tmp/a b (deleted))\n\t 1 g(int) ([vdso])\n",
         "w 9,g(int)>f<int>(a, (x)y) const,samples,1|w 9,g(int)>f<int>(a, (x)y) const,cycles,2|", "",
-        "the last parentheses are the file");
+        "the last parentheses of a frame are the file");
     reads_as("w 9 1.5: 2 cycles:\n\t 1 f(int)\n\t 1 [unknown]\n",
-             "w 9,[unknown]>f(int),samples,1|w 9,[unknown]>f(int),cycles,2|", "", "files may be missing");
+             "w 9,[unknown]>f(int),samples,1|w 9,[unknown]>f(int),cycles,2|", "", "frames may lack a file");
     reads_as("   w 9 1.5: 2 cycles:   7f63d8340f38 a+0x158 (/lib/a.so)\n   w 9 1.6: 2 cycles:  7f6 b "
              "(/lib/b.so)\n",
              "w 9,a,samples,1|w 9,a,cycles,2|w 9,b,samples,1|w 9,b,cycles,2|", "",
              "a frame may be on the sample's line");
     reads_as("w 9 1.5: 2 cycles:\n\nw 9 1.5: 3 cycles:\n",
-             "w 9,[no stack],samples,2|w 9,[no stack],cycles,5|", "", "a sample without frames");
+             "w 9,[no stack],samples,2|w 9,[no stack],cycles,5|", "", "a sample without frames is kept");
     reads_as("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B
              "  b.so[27b25]\n\t 1 c (inlined)\n  c.c:1 (discriminator 2)\n",
              "w 9,c>b>a,samples,1|w 9,c>b>a,cycles,2|", "", "source lines are not frames");
     reads_as("# hostname : x\n#\nw 9 1.5: 2 cycles:\r\n   1 a (/a.so)\r\n\r\n",
-             "w 9,a,samples,1|w 9,a,cycles,2|", "", "copied text may have lost its tabs");
+             "w 9,a,samples,1|w 9,a,cycles,2|", "", "frames may have blanks instead of tabs");
 }
 
 static void has_lines(const char *text, const char *want, const char *name)
@@ -96,10 +98,10 @@ static void lines_of_sources(void)
               "w 9 1.8: 4 cycles:\n" A "  :0\n" B "  b.c:7\n\nw 9 1.9: 6 cycles:\n\n",
               "samples,2,12,a,a.c|samples,1,3,in,/x:y/in.h|samples,2,,,|"
               "cycles,5,12,a,a.c|cycles,5,3,in,/x:y/in.h|cycles,10,,,|",
-              "the innermost frame's line is the sample's; samples without a line are one row");
+              "a sample has the line of its innermost frame, and samples without a line share a row");
     has_lines("w 9 1.5: 2 cycles: 1 a+0x1 (/a.so)\n  a.c:1\n", "samples,1,1,a,a.c|cycles,2,1,a,a.c|",
-              "the line of a frame on the sample's line");
-    has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "no rows without lines");
+              "a frame on the sample's line has its source line");
+    has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "lines.csv has no rows without source lines");
 }
 
 /* Header lines of any list of `perf script -F` fields, each followed by a call chain. */
@@ -138,12 +140,12 @@ static void field_lists(void)
         char text[400], want[200];
         snprintf(text, sizeof text, "%s\n" A B "\n%s\n" A, no_event[i][0], no_event[i][0]);
         snprintf(want, sizeof want, "%s,b>a,samples,1|%s,a,samples,1|", no_event[i][1], no_event[i][1]);
-        reads_as(text, want, "", "no event");
-        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is recognised: %s",
+        reads_as(text, want, "", "a header without an event is read");
+        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "a header without an event is recognised: %s",
            no_event[i][0]);
     }
     reads_as("w 9 \n\t          401a40\n\t          401100\n", "w 9,[unknown]>[unknown],samples,1|", "",
-             "addresses only");
+             "a call chain may have addresses only");
 }
 
 /* Checks the frame in the rest of a sample of one line. */
@@ -154,11 +156,13 @@ static void rest_is(const char *rest, const char *symbol, const char *module, co
     snprintf(want, sizeof want, "w 9,%s,samples,1|w 9,%s,cycles,2|", symbol, symbol);
     struct file file = text_of(text);
     const struct pf_tree *tree = file.model.contexts;
+    char about[256];
     table_is(&file, "values", want, name);
-    warnings_are(&file, "", "    without a warning");
+    snprintf(about, sizeof about, "%s: a frame on the sample's line has no warnings", name);
+    warnings_are(&file, "", about);
     struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[0]) : pf_absent();
     ok(cell.type == PF_TEXT ? cell.size == strlen(module) && !memcmp(cell.text, module, cell.size) : !*module,
-       "    and its file");
+       "%s: a frame on the sample's line has its file", name);
     file_close(&file);
 }
 
@@ -205,20 +209,21 @@ static void further_fields(void)
              " insn: 48 89 e5 \nw 9 1.5: 2 cycles:\n" A "               0\nw 9 1.5: 2 cycles:\n" B
              " =>           401220 f+0x0 (/opt/f)\n",
              "w 9,a,samples,2|w 9,a,cycles,4|w 9,b,samples,2|w 9,b,cycles,4|", "",
-             "fields after a call chain");
+             "fields after a call chain are skipped");
     reads_as("w 9 1.5: 2 cycles:\n" A "  a.c:1\n\t 1 c\n  c.c:3 (inlined)\n" B "\n",
-             "w 9,b>c>a,samples,1|w 9,b>c>a,cycles,2|", "", "source lines of inlined functions");
+             "w 9,b>c>a,samples,1|w 9,b>c>a,cycles,2|", "", "source lines of inlined functions are skipped");
     reads_as(
         "w 9 1.5: 2 cycles: " FRAME "\n  heat.c:7 ABI:2    AX:0x1\n|7        x++;\nw 9 1.5: 2 cycles: " FRAME
         " 0x1/0x2/P/-/-/1 \n\tmain+12:\n\t0000000000401a40\tinsn: 55 48 89\t# PRED 3 cycles [3]\n\t... not "
         "reaching "
         "sample ...\n",
-        "w 9,sweep(int),samples,2|w 9,sweep(int),cycles,4|", "", "a source line and a listing of branches");
+        "w 9,sweep(int),samples,2|w 9,sweep(int),cycles,4|", "",
+        "a source line and a listing of branches are skipped");
 #undef FRAME
 #undef IS
     reads_as("            heat  4711           401a40 sweep\n            heat  4711           401100 main\n",
              "heat 4711,sweep,samples,1|heat 4711,main,samples,1|", "",
-             "frames on the headers' lines, no event");
+             "frames may be on headers' lines without an event");
 }
 
 static void records(void)
@@ -233,22 +238,23 @@ static void records(void)
     const char *text = RECORDS "w 9 1.5: 2 cycles:\n" A "\n" RECORDS "w 9 1.5: 3 cycles: 1 a (/a)\n" RECORDS;
     struct file file = text_of(text);
     ok(file.model.n_metrics == 2, "side-band records are not events");
-    ok(pf_rows_count(file.model.partitions.items) == 1, "and no threads");
+    ok(pf_rows_count(file.model.partitions.items) == 1, "side-band records are not threads");
     table_is(&file, "values", "w 9,a,samples,1|w 9,a,cycles,2|w 9,a,samples,1|w 9,a,cycles,3|",
-             "nor samples");
-    warnings_are(&file, "", "and not damage");
+             "side-band records are not samples");
+    warnings_are(&file, "", "side-band records are not damage");
     file_close(&file);
-    ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "and do not hide the format");
-    ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)), "even if the head has nothing else");
+    ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "a text with side-band records is recognised");
+    ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)), "a text with only side-band records is recognised");
     static const char untimed[] =
         "heat 4711 PERF_RECORD_COMM: heat:4711/4711\nheat 4711 PERF_RECORD_EXIT(4711:4711)\n";
-    ok(sureness(&pf_perf_script_driver, "x", untimed, strlen(untimed)), "and without times");
+    ok(sureness(&pf_perf_script_driver, "x", untimed, strlen(untimed)),
+       "a text with only side-band records without times is recognised");
     reads_as(RECORDS "heat \n" A "\n" RECORDS "heat \n" B, "heat,a,samples,1|heat,b,samples,1|", "",
-             "nor short headers");
+             "side-band records are not short headers");
     reads_as("w 9 1.5: 2 cycles:\n" A "w 9 1.5: \tmetric: 0.5 insn per cycle\n" RECORDS,
-             "w 9,a,samples,1|w 9,a,cycles,2|", "", "nor are metrics");
+             "w 9,a,samples,1|w 9,a,cycles,2|", "", "lines of metrics are not samples");
     reads_as("w 9 1.5: 2 cycles:\n" A "Warning: PERF_RECORD_LOST\n", "w 9,a,samples,1|w 9,a,cycles,2|",
-             "error bad-line|", "a message is damage");
+             "error bad-line|", "a message is reported");
 }
 
 /* Checks symbol and module of a line of a call chain. */
@@ -259,11 +265,13 @@ static void frame_is(const char *line, const char *symbol, const char *module)
     snprintf(want, sizeof want, "w 9,b>%s,samples,1|w 9,b>%s,cycles,2|", symbol, symbol);
     struct file file = text_of(text);
     const struct pf_tree *tree = file.model.contexts;
+    char about[256];
     table_is(&file, "values", want, line);
-    warnings_are(&file, "", "    without a warning");
+    snprintf(about, sizeof about, "%s: the frame has no warnings", line);
+    warnings_are(&file, "", about);
     struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[1]) : pf_absent();
     ok(cell.type == PF_TEXT ? cell.size == strlen(module) && !memcmp(cell.text, module, cell.size) : !*module,
-       "    and its file");
+       "%s: the frame has its file", line);
     file_close(&file);
 }
 
@@ -293,7 +301,7 @@ static void events(void)
            !file.model.metrics[2].unit[0] && !file.model.metrics[3].unit[0],
        "periods of clocks are nanoseconds");
     table_is(&file, "values", "w 9,a,samples,3|w 9,a,cpu-clock:u,2|w 9,a,faults,3|w 9,a,task-clock,1|",
-             "each event is a metric");
+             "each event has its own metric");
     file_close(&file);
 }
 
@@ -302,7 +310,7 @@ static void times(void)
     struct file file = text_of("w 9 1.5: 2 cycles:\n" A B "\nw 8 1.123456: 2 cycles:\n" A
                                "\nw 9 0.000000001: 2 cycles:\n" B "\nw 9 cycles:\n" A);
     table_is(&file, "trace", "w 9,1500000000,0,1,1,a|w 9,1,0,0,0,b|w 8,1123456000,0,0,2,a|",
-             "samples with a time are in trace.csv, thread by thread, in the order of the file");
+             "trace.csv has samples with a time, thread by thread, in the order of the file");
     file_close(&file);
 }
 
@@ -310,15 +318,15 @@ static void damage(void)
 {
     reads_as("w 9 1.5: 2 cycles:\n" A "Warning: lost\n" B "\n" B, "w 9,b>a,samples,1|w 9,b>a,cycles,2|",
              "error bad-line|error bad-frame|",
-             "other lines do not end a sample, invalid frames are skipped");
+             "other lines do not end a sample, and invalid frames are skipped");
     reads_as("w 9 1.5: 2 cycles:\n" A "\t  24f38 b+0", "w 9,a,samples,1|w 9,a,cycles,2|",
-             "error bad-frame|fatal cut-line|", "a frame may be cut off");
+             "error bad-frame|fatal cut-line|", "a truncated frame is skipped");
     reads_as("w 9 1.5: 2 cycles:\n\t 7f1e2215d058  (/lib/libc-2.15.so)\n" A,
              "w 9,a>[unknown],samples,1|w 9,a>[unknown],cycles,2|", "", "a frame may have no symbol");
     reads_as("w 9 1.5: 2 cycles:\n" A "\nw 9 1.5: 2", "w 9,a,samples,1|w 9,a,cycles,2|",
-             "error bad-line|fatal cut-line|", "a header may be cut off");
+             "error bad-line|fatal cut-line|", "a truncated header is skipped");
     reads_as("w 9 1.5: 2 cycles:\n" A "\nheat\n" B "\n", "w 9,a,samples,1|w 9,a,cycles,2|",
-             "error bad-line|error bad-frame|", "a short line is no header in a file of longer ones");
+             "error bad-line|error bad-frame|", "a short line is not a header in a file with longer ones");
 }
 
 static void many_events(void)
@@ -373,9 +381,10 @@ static void probing(void)
        "a sample and its frames are recognised");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ok(!sureness(&pf_perf_script_driver, "perf.script", others[i], strlen(others[i])),
-           "but other text is not: %zu", i);
+           "other text is rejected: %zu", i);
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++)
-        ok(sureness(&pf_perf_script_driver, "x", accepted[i], strlen(accepted[i])), "a line of few fields: %zu", i);
+        ok(sureness(&pf_perf_script_driver, "x", accepted[i], strlen(accepted[i])),
+           "a line with few fields is recognised: %zu", i);
 }
 
 int main(void)

@@ -20,19 +20,20 @@ static void test_snapshots(void)
     table_is(&file, "resources",
              "0,0,0.1,0,,4,7,memory,malloc,f|1,2,3,1,,5,,memory,,g|2,2,3,0,,6,,memory,malloc,f|3,,9,0,,1"
              ",,memory,,f|",
-             "snapshots and the global region are read in the order of the file, times behind resources too");
+             "snapshots and the global region are read in the order of the file, even if a time follows the "
+             "resources");
     table_is(
         &file, "values",
         "0,f,memory(malloc).amount,4|2,f,memory(malloc).amount,6|2,g,memory.amount,5|all,f,memory.amount,1|",
         "values are sums by snapshot, context and metric");
-    ok(pf_rows_count(file.model.partitions.items) == 4, "a snapshot without resources is one all the same");
-    warnings_are(&file, "", "nothing is wrong with such a file");
+    ok(pf_rows_count(file.model.partitions.items) == 4, "a snapshot without resources is a snapshot");
+    warnings_are(&file, "", "a valid file has no warnings");
     file_close(&file);
     file =
         file_of("{\"snapshots\":[{\"resources\":[]},null,{\"resources\":[{\"uid\":\"a\",\"amount\":1}]}]}");
     table_is(&file, "values", "2,a,amount,1|",
-             "a snapshot's number is its place in the list, whatever is before it");
-    warnings_are(&file, "warning wrong-kind|", "and what is none is told");
+             "a snapshot's number is its place in the list, whatever precedes it");
+    warnings_are(&file, "warning wrong-kind|", "an element of the list that is not a snapshot is reported");
     file_close(&file);
 }
 
@@ -42,8 +43,8 @@ static void test_mixed_global(void)
         "{\"header\":{},\"global\":[{\"time\":\"1\",\"resources\":[{\"uid\":\"a\",\"amount\":1}]},"
         "{\"time\":\"2\",\"uid\":\"b\",\"amount\":2},{},{\"models\":[]},{\"uid\":\"c\",\"amount\":3}]}");
     table_is(&file, "resources", "0,,1,0,,1,,,a|1,,2,1,,2,,,b|2,,,2,,3,,,c|",
-             "resources stand beside global regions in a list of both");
-    warnings_are(&file, "", "without a complaint");
+             "a list may hold resources and global regions");
+    warnings_are(&file, "", "a list of resources and global regions has no warnings");
     file_close(&file);
 }
 
@@ -54,15 +55,16 @@ static void test_types(void)
         "\"resource_type_map\":{\"a#0\":{\"uid\":\"a\",\"amount\":3,\"snapshot\":5,\"time\":\"0.5\"},"
         "\"b#0\":{\"uid\":\"b\",\"type\":\"time\",\"snapshot\":2},\"c#0\":{\"uid\":\"c\",\"amount\":8}},"
         "\"header\":{\"type\":\"time\",\"units\":{\"time\":\"s\"}}}");
-    table_is(&file, "resources",
-             "0,2,,1,,1,1,time,,b|1,2,,1,,2.5,2,time,,b|2,5,0.5,0,,3,,time,,a|3,,,2,,8,,time,,c|",
-             "columns become rows, types find their entries in any order, what is shared wins over a column");
+    table_is(
+        &file, "resources",
+        "0,2,,1,,1,1,time,,b|1,2,,1,,2.5,2,time,,b|2,5,0.5,0,,3,,time,,a|3,,,2,,8,,time,,c|",
+        "columns become rows, types find their entries in any order, and shared values win over a column");
     table_is(&file, "values", "2,b,time.amount,3.5|5,a,time.amount,3|all,c,time.amount,8|",
-             "integers and decimals add up");
-    is(file.model.metrics[0].unit, "s", "the unit is the header's, though that stands behind the resources");
+             "integers and decimals of one metric are added");
+    is(file.model.metrics[0].unit, "s", "the unit is that of a header after the resources");
     char *all = table_text(&file.model, "resources", PF_UNRESTRICTED, 1000);
     char *hops = table_text(&file.model, "resources", PF_UNRESTRICTED, 1);
-    is(hops, all, "a cursor goes on from every saved position");
+    is(hops, all, "a cursor resumes at every saved position");
     free(all);
     free(hops);
     file_close(&file);
@@ -76,12 +78,13 @@ static void test_damaged_types(void)
                 "\"resource_type_map\":{\"x#0\":{\"uid\":\"x\"},\"y#0\":{\"uid\":\"y\"},\"z#0\":"
                 "{\"uid\":\"z\"},\"only#0\":{\"uid\":\"only\"}}}");
     table_is(&file, "values", "all,x,amount,3|all,z,amount,9|",
-             "the shortest column counts; what is not a list, not in the map or no number is left out");
+             "rows end with the shortest column; values that are not lists, numbers or entries of the map "
+             "are omitted");
     warnings_are(
         &file,
         "warning unequal-columns|warning no-list|warning no-number|warning no-number|warning no-number|"
         "warning no-entry|",
-        "and each is told");
+        "each problem of the columns is reported");
     file_close(&file);
 }
 
@@ -96,7 +99,7 @@ static void test_members_in_any_order(void)
     table_is(&file, "resources",
              "0,,,0,,1,,t,,a|1,,,0,,2,,t,,a|2,,,1,,3,,t,,b|3,,,3,,4,,u,,b|4,,,1,,5,,,,b|5,,,5,,6,c,,,b|6"
              ",,,6,,7,,,,b\\|7,,,6,,8,,,,b\\|8,,,7,,10,,,,9|9,,,8,,11,,,,|",
-             "what the resource before had is taken for nobody else's");
+             "members that a resource does not have are not taken from the resource before it");
     file_close(&file);
 }
 
@@ -107,7 +110,7 @@ static void test_list_of_resources(void)
                 "\"chunks\":{\"x\":[1]},\"test\":[[]]}");
     table_is(&file, "values", "all,a,amount,1|all,b,amount,2|", "resources may be a plain list");
     warnings_are(&file, "warning wrong-kind|",
-                 "what is no resource in it is told; unknown regions are passed over");
+                 "an element of the list that is not a resource is reported; unknown regions are skipped");
     file_close(&file);
 }
 
@@ -130,20 +133,23 @@ static void test_contexts(void)
     context_is("\"trace\":[{\"line\":2,\"function\":\"in\",\"source\":\"a.c\"},{\"source\":\"a.c\","
                "\"function\":\"main\","
                "\"line\":9}],\"uid\":{\"function\":\"in\",\"source\":\"a.c\",\"line\":2}",
-               "a.c:main:9>a.c:in:2", "frames with `function` stand innermost first and hold the uid");
+               "a.c:main:9>a.c:in:2",
+               "frames with `function` are ordered innermost first and include the uid");
     context_is("\"trace\":[{\"func\":\"main\"},{\"func\":\"mid\"}],\"uid\":\"leaf\"", "main>mid>leaf",
-               "frames with `func` stand outermost first, and the uid is the leaf");
-    context_is("\"trace\":[\"a\",\"b^3\"],\"uid\":\"c\"", "a>b^3>c", "so do frames that are strings");
+               "frames with `func` are ordered outermost first, and the uid is the leaf");
+    context_is("\"trace\":[\"a\",\"b^3\"],\"uid\":\"c\"", "a>b^3>c",
+               "frames that are strings are ordered outermost first, and the uid is the leaf");
     context_is("\"trace\":[],\"uid\":\"c\",\"command\":\"ls\"", "ls>c",
-               "a command is the root of what has no trace");
+               "a command is the root of a resource without a trace");
     context_is("\"trace\":[{\"func\":\"ls\"}],\"uid\":\"c\",\"command\":\"ls\"", "ls>c",
-               "and not put before a trace that begins with it");
+               "a command is not added to a trace that begins with it");
     context_is("\"command\":\"ls\",\"trace\":[{\"func\":\"_start\"}],\"uid\":\"ls\"", "ls>_start>ls",
-               "but before one that does not, wherever it stands");
-    context_is("\"class\":\"O(n)\"", "(none)", "without uid and trace there is one context");
+               "a command is the root of a trace that does not begin with it, wherever the member is");
+    context_is("\"class\":\"O(n)\"", "(none)", "resources without uid and trace share one context");
     context_is("\"uid\":{\"zz\":\"1\",\"line\":5,\"b\":\"2\",\"bin\":\"x\",\"method\":\"m\",\"class\":\"C\"}",
-               "x:C:m:5:2:1", "keys of a uid are ordered by what they mean, others by length and letters");
-    context_is("\"uid\":[\"a\",\"b\",3]", "a,b,3", "a list joins by commas");
+               "x:C:m:5:2:1",
+               "keys of a uid are ordered by their meaning, and unknown keys by length and letters");
+    context_is("\"uid\":[\"a\",\"b\",3]", "a,b,3", "elements of a uid that is a list are joined by commas");
 }
 
 static void test_same_places(void)
@@ -159,7 +165,7 @@ static void test_same_places(void)
     const struct pf_tree *tree = file.model.contexts;
     ok(tree->line && tree->line[0] == 7 && tree->file &&
            !memcmp(pf_interned(tree->strings, tree->file[0]).text, "s.c", 3),
-       "its file and line are known");
+       "a context has its file and line");
     file_close(&file);
 }
 
@@ -175,8 +181,8 @@ static void test_amounts(void)
              "0,,,0,,1000,,,g|1,,,0,,7,,,g|2,,,0,,2,,,g|3,,,0,,,,,g|4,,,0,,5,,,g|5,,,0,,-4,,,g|6,,,0,,,,"
              ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,1.8446744073709552e+19,,,g|10,,,0,,-9.223372036854776e+"
              "18,,,g|",
-             "amounts are numbers, also as text with a unit; beyond 64 bits they are doubles");
-    is(file.model.metrics[0].unit, "ms", "the unit beside an amount is the metric's if the header has none");
+             "amounts may be numbers or texts with a unit; beyond 64 bits they are doubles");
+    is(file.model.metrics[0].unit, "ms", "the unit of an amount is the metric's if the header has none");
     file_close(&file);
 }
 
@@ -189,7 +195,7 @@ static void test_cut_amounts(void)
                 "\u00e9\u00e9\u00e9\"}]}");
     const struct pf_cell *text = &pf_rows_at(file.model.warnings, 0)[4];
     ok(text->size > 59 && !memcmp(text->text + text->size - 4, "\xc3\xa9\xc3\xa9", 4),
-       "a long amount that is none is cut between characters");
+       "a warning about a long invalid amount is cut between characters");
     file_close(&file);
 }
 
@@ -202,7 +208,7 @@ static void test_sums(void)
                 "{\"uid\":\"tenths\",\"amount\":-1e16},{\"uid\":\"inf\",\"amount\":Infinity},"
                 "{\"uid\":\"inf\",\"amount\":1}]}]}");
     table_is(&file, "values", "0,big,amount,9223372036854775808|0,tenths,amount,0.1|0,inf,amount,inf|",
-             "integers add up exactly, and decimals without losing what is small");
+             "sums of integers are exact, and sums of decimals keep small summands");
     file_close(&file);
 }
 
@@ -223,7 +229,7 @@ static void test_sums_of_columns(void)
              "all,big,amount,9223372036854775808|all,tenths,amount,0.1|all,inf,amount,inf|all,both,amount,10|"
              "all,both,exclusive,3|all,gaps,amount,5|all,gaps,exclusive,24|all,short,amount,3|"
              "all,short,exclusive,15|",
-             "columns add up as resources one by one do, with what each row shares and with gaps");
+             "sums of columns equal those of single resources, with shared values and gaps");
     file_close(&file);
 }
 
@@ -263,14 +269,14 @@ static void test_many_sums(void)
     ok(roomy.loaded && tight.loaded && !strcmp(a, b), "sums are the same if memory is short");
     char *c = table_text(&roomy.model, "resources", PF_UNRESTRICTED, 100000);
     char *d = table_text(&tight.model, "resources", PF_UNRESTRICTED, 501);
-    ok(!strcmp(c, d), "and so are resources");
+    ok(!strcmp(c, d), "resources in a temporary file equal those in memory");
     char *e = table_text(&tight.model, "values", (struct pf_restriction){2, 5, -1, -1}, 100000);
-    is(e, "2,f5,amount,14|", "values can be had of one snapshot and context");
+    is(e, "2,f5,amount,14|", "values can be restricted to a snapshot and a context");
     char *f = table_text(&tight.model, "values", (struct pf_restriction){-1, 1, -1, -1}, 1);
     is(f,
        "0,f1,amount,2|1,f1,amount,4|2,f1,amount,6|3,f1,amount,8|4,f1,amount,10|5,f1,amount,12|6,f1,amount,"
        "14|",
-       "or of one context in all snapshots");
+       "values can be restricted to a context in all snapshots");
     char *texts[] = {a, b, c, d, e, f, json};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
@@ -298,15 +304,16 @@ static void test_metrics(void)
                                "\"a\",\"subtype\":\"cycles\","
                                "\"amount\":3,\"score\":0.5}]}]}");
     adds_up(&file, "mixed(time delta).amount", PF_OVER_ROOTS,
-            "durations of calls are inclusive values of their functions, beside what these take themselves");
-    adds_up(&file, "mixed(time delta).exclusive", PF_OVER_ALL, "what they take themselves does");
+            "durations of calls are inclusive values of their functions if exclusive values exist");
+    adds_up(&file, "mixed(time delta).exclusive", PF_OVER_ALL,
+            "exclusive durations add up over all contexts");
     adds_up(&file, "mixed(inclusive).amount", PF_OVER_ROOTS,
             "inclusive amounts of a trace add up over roots");
     adds_up(&file, "mixed(cycles).score", PF_OVER_NO_CONTEXTS, "unknown fields do not add up");
     ok(file.model.metrics[0].partner == 1 && file.model.metrics[1].partner == 0,
-       "an amount and its exclusive part know each other");
-    is(file.model.metrics[0].unit, "us", "a unit is found with a blank before the subtype");
-    is(file.model.metrics[4].unit, "c", "or by the subtype alone");
+       "an amount and its exclusive part are partners");
+    is(file.model.metrics[0].unit, "us", "a unit is found under a name with a blank before the subtype");
+    is(file.model.metrics[4].unit, "c", "a unit is found under the subtype");
     file_close(&file);
     file =
         file_of("{\"header\":{\"type\":\"mixed\"},\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"subtype\":"
@@ -319,8 +326,8 @@ static void test_metrics(void)
         "{\"uid\":\"real\",\"amount\":\"2 s\"},{\"uid\":\"user\",\"amount\":\"1 s\"},"
         "{\"uid\":\"real\",\"type\":\"term\",\"amount\":3}]}}");
     adds_up(&file, "time.amount", PF_OVER_NO_CONTEXTS, "clocks of one interval do not add up");
-    is(file.model.metrics[0].unit, "s", "a unit beside amounts is that of their metric");
-    is(file.model.metrics[1].unit, "", "and of no other");
+    is(file.model.metrics[0].unit, "s", "a unit of an amount is the unit of its metric");
+    is(file.model.metrics[1].unit, "", "a unit of an amount is not the unit of other metrics");
     file_close(&file);
 }
 
@@ -339,16 +346,16 @@ static void test_fields(void)
     struct file file = file_of(json);
     const struct pf_table *table = &file.model.tables[1];
     char *text = table_text(&file.model, "resources", PF_UNRESTRICTED, 1000);
-    ok(table->n_columns == 8 + 256, "as many as 256 fields have columns");
-    ok(strstr(text, ",3,3,0,1,2,") != NULL, "the thread is there twice");
-    warnings_are(&file, "warning too-many|", "that there are more is told");
+    ok(table->n_columns == 8 + 256, "256 fields have columns");
+    ok(strstr(text, ",3,3,0,1,2,") != NULL, "the thread is shown as a field and as the partition");
+    warnings_are(&file, "warning too-many|", "fields beyond 256 are reported");
     free(text);
     free(json);
     file_close(&file);
     file = file_of("{\"resources\":[{\"uid\":\"a\",\"row\":\"mine\",\"thread\":2,\"list\":[1, {}]}]}");
-    table_is(&file, "resources", "0,,,0,2,mine,[1, {}],,,a|", "a list is shown as its text");
+    table_is(&file, "resources", "0,,,0,2,mine,[1, {}],,,a|", "a list is shown as its JSON text");
     is(file.model.tables[1].columns[5].name, "field.row",
-       "a field that is called as a column of ours has another name");
+       "a field with the name of a fixed column gets another name");
     file_close(&file);
 }
 
@@ -364,19 +371,19 @@ static void test_models(void)
         "\"coeffs\":[{\"name\":\"b1\",\"value\":-10.0},{\"value\":2e-05,\"name\":\"b0\"}]},"
         "{\"uid\":\"f\",\"method\":\"moving_average\",\"bucket_stats\":[NaN,15.0,25],\"r_square\":0.5},"
         "{\"uid\":\"g\",\"model\":\"mystery\"}]}");
-    table_is(
-        &file, "models",
-        "0,1,1,3,,,2e-05 - 10 * x,b0=2e-05;b1=-10.0,linear,full,f,|1,0.5,,,3,nan 15.0 25,,,moving_a"
-        "verage,,f,|2,,,,,,,,mystery,,g,|",
-        "models: old names of keys, coefficients in order, kinds that only the method names, unknown ones");
+    table_is(&file, "models",
+             "0,1,1,3,,,2e-05 - 10 * x,b0=2e-05;b1=-10.0,linear,full,f,|1,0.5,,,3,nan 15.0 25,,,moving_a"
+             "verage,,f,|2,,,,,,,,mystery,,g,|",
+             "models have old names of keys, coefficients in order, kinds from the method and unknown kinds");
     char *line = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
-    is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
+    is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|",
+       "points of a model are ordered by x and have the model's values");
     char *average = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 1}, 1000);
-    is(average, "1,1,10,|1,2,20,15|1,3,30,25|", "a moving average has a value a point");
+    is(average, "1,1,10,|1,2,20,15|1,3,30,25|", "each point of a moving average has its value");
     const struct pf_rows *names = pf_extra_of(&file.model)->keys.items;
     ok(pf_rows_count(names) == 3 && !memcmp(pf_rows_at(names, 0)[1].text, "f linear", 8) &&
            pf_rows_at(names, 2)[1].size == 1,
-       "a model is called as its uid, and its kind where there are several");
+       "a model is named by its uid, and its kind if several have the uid");
     free(line);
     free(average);
     file_close(&file);
@@ -403,10 +410,10 @@ static void test_many_points(void)
     fclose(rows);
     struct file file = file_of(json);
     char *points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 1}, 1);
-    ok(points && !strcmp(points, want), "points are sorted once, not whenever a cursor is opened");
+    ok(points && !strcmp(points, want), "points are sorted once, not for each cursor");
     free(points);
     points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
-    is(points, "", "a model of another uid has none of them");
+    is(points, "", "a model of another uid has no points");
     free(points);
     free(json);
     free(want);
@@ -432,10 +439,10 @@ static void test_points_of_many_fields(void)
     static const char *const want[] = {[0] = "62,62,7,|", "63,63,7,|", "", "", "66,63,7,|"};
     for (int i = 0; i < 5; i++) {
         char *points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 62 + i}, 1);
-        is(points, want[i], "models of one uid are of up to 64 pairs of fields");
+        is(points, want[i], "up to 64 pairs of fields of models have points");
         free(points);
     }
-    warnings_are(&file, "warning too-many|", "    which is told");
+    warnings_are(&file, "warning too-many|", "further pairs of fields are reported");
     free(json);
     file_close(&file);
 }
@@ -469,8 +476,8 @@ static void test_long_stats(void)
         models++;
     struct pf_cell stats = pf_rows_at(pf_table_rows(models), 0)[STATS];
     ok(stats.size == 588889 && !memcmp(stats.text + stats.size - 6, " 99999", 6),
-       "stats are whole, however long");
-    warnings_are(&file, "", "    without a warning");
+       "long lists of stats are complete");
+    warnings_are(&file, "", "long lists of stats are not reported");
     file_close(&file);
 }
 
@@ -492,10 +499,10 @@ static void model_is(const char *model, const char *formula, const char *points)
     is(at, formula, model);
     if (strcmp(other + 1, "|") != 0)
         is(other + 1, "of_key=exclusive buckets_method=doane list=[12] none=null|",
-           "what has no column is in `other`");
+           "members without a column are in `other`");
     free(row);
     row = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1000);
-    is(row, points, "and its points");
+    is(row, points, "the points have the values of the formula");
     free(row);
     file_close(&file);
 }
@@ -531,7 +538,7 @@ static void test_properties(void)
         &file, "properties",
         "origin,abc|header.cmd,ls|header.units.0,|postprocessors.0.name,n|postprocessors.0.params.deep.0,1|"
         "postprocessors.0.params.deep.1.0,2.5|postprocessors.0.params.deep.1.1,true|",
-        "what stands around the measurements is flattened");
+        "properties outside the measurements are flattened");
     file_close(&file);
 }
 
@@ -553,12 +560,13 @@ static void test_info(void)
     info_is("{\"header\":{\"cmd\":\"c\",\"args\":\"a\",\"workload\":\"w\",\"type\":\"t\",\"label\":\"l\"},"
             "\"collector_info\":{\"name\":\"n\"},\"origin\":\"o\",\"global\":{}}",
             "Command: c|Arguments: a|Workload: w|Label: l|Type: t|Collector: n|Origin: o|",
-            "a header of today");
+            "info.txt has the members of a current header");
     info_is("{\"header\":{\"bin\":\"c\",\"params\":\"a\"},\"collector\":{\"name\":\"n\"},\"global\":{}}",
-            "Command: c|Arguments: a|Collector: n|", "names that members of old headers have");
+            "Command: c|Arguments: a|Collector: n|", "info.txt has the members of an old header");
     info_is("{\"cmd\":\"c\",\"param\":\"a\",\"workload\":\"w\",\"type\":\"t\",\"minor_version\":\"o\","
             "\"global\":{}}",
-            "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|", "a file without header");
+            "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|",
+            "info.txt has the members of a file without a header");
 }
 
 /* Many metrics and properties; only metric 7 has a unit among the properties. */
@@ -579,7 +587,7 @@ static void test_many_units(void)
     struct file file = file_of(json);
     ok(file.loaded && file.model.n_metrics == METRICS && !strcmp(file.model.metrics[7].unit, "us") &&
            !strcmp(file.model.metrics[8].unit, ""),
-       "units of many metrics are found among many properties: the last of a name wins");
+       "units of many metrics are found among many properties, and the last one of a name wins");
     file_close(&file);
     free(json);
 }
@@ -590,29 +598,29 @@ static void test_damage(void)
 {
     struct file file =
         file_of("{\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":\"b\",");
-    table_is(&file, "values", "0,a,amount,1|", "of text that is cut off, what came before is kept");
-    warnings_are(&file, "fatal bad-json|", "and where reading ends is told");
-    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "with the line");
+    table_is(&file, "values", "0,a,amount,1|", "values before the end of a truncated file are kept");
+    warnings_are(&file, "fatal bad-json|", "the end of a truncated file is reported");
+    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "the report of a truncated file has the line");
     file_close(&file);
     file = file_of("[{\"resources\":{}}]");
-    warnings_are(&file, "fatal bad-json|", "a list is no profile");
-    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "which is told with the line");
+    warnings_are(&file, "fatal bad-json|", "a list is not a profile");
+    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "the report of a list has the line");
     file_close(&file);
     file = file_of("{\"header\":{}}");
-    warnings_are(&file, "error no-resources|", "a profile without any region of resources is told");
+    warnings_are(&file, "error no-resources|", "a profile without resources is reported");
     file_close(&file);
     file = file_of("{\"\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"trace\":[{},],\"\":1}");
-    table_is(&file, "resources", "0,,,0,,1,,,a|", "damage inside a trace leaves what came before");
-    warnings_are(&file, "fatal bad-json|", "and is told");
+    table_is(&file, "resources", "0,,,0,,1,,,a|", "resources before damage inside a trace are kept");
+    warnings_are(&file, "fatal bad-json|", "damage inside a trace is reported");
     ok(pf_rows_at(file.model.warnings, 0)[0].i == 2 && pf_rows_at(file.model.warnings, 0)[1].i == 57,
-       "with the place in the file");
+       "the report of damage has the line and the offset");
     file_close(&file);
     file = file_of("{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":{\"file\":},\"amount\":2}]}");
-    table_is(&file, "values", "all,a,amount,1|", "so does damage inside a uid");
-    warnings_are(&file, "fatal bad-json|", "which is told");
+    table_is(&file, "values", "all,a,amount,1|", "resources before damage inside a uid are kept");
+    warnings_are(&file, "fatal bad-json|", "damage inside a uid is reported");
     file_close(&file);
     file = file_of("{\"head");
-    ok(!file.opened && file.error.code == ENODATA, "a file cut off inside its first name cannot be opened");
+    ok(!file.opened && file.error.code == ENODATA, "a file that ends inside its first name cannot be opened");
     file_close(&file);
 
     enum { DEEP = 200000 };
@@ -622,8 +630,8 @@ static void test_damage(void)
     memset(json + size, '[', DEEP);
     json[size + DEEP] = 0;
     file = file_of(json);
-    table_is(&file, "values", "0,a,amount,1|", "200000 levels are refused where they begin");
-    warnings_are(&file, "fatal bad-json|", "and told");
+    table_is(&file, "values", "0,a,amount,1|", "values before 200000 levels of nesting are kept");
+    warnings_are(&file, "fatal bad-json|", "200000 levels of nesting are reported");
     file_close(&file);
     free(json);
 }
@@ -633,38 +641,41 @@ static void test_probe(void)
     const char *map = "{\"resource_type_map\":{", *common = "{\"resources\":[],\"version\":4}";
     const char *both = "\xef\xbb\xbf {\"global\":{},\"header\":{}}",
                *cut = "{\"header\":{},\"collector_info\":{},\"postpro";
-    ok(sureness(&pf_perun_driver, "x", map, strlen(map)) > 8, "one key is Perun's own");
-    ok(!sureness(&pf_perun_driver, "x", common, strlen(common)), "a word that others use too is not enough");
+    ok(sureness(&pf_perun_driver, "x", map, strlen(map)) > 8, "a key that only Perun uses is sufficient");
+    ok(!sureness(&pf_perun_driver, "x", common, strlen(common)),
+       "a key that other programs use too is not sufficient");
     ok(sureness(&pf_perun_driver, "x.perf", common, strlen(common)) == 8,
-       "but for a name that ends in .perf");
+       "a key that other programs use too is sufficient if the file's name ends in .perf");
     ok(sureness(&pf_perun_driver, "x", both, strlen(both)) == 8,
-       "or with a second one; behind a byte order mark");
+       "two keys that other programs use too are sufficient, even after a byte order mark");
     ok(sureness(&pf_perun_driver, "x.perf", cut, strlen(cut)) == 8,
-       "a file cut off before its resources is one, but broken");
+       "a file that ends before its resources is recognised");
     static const char *const first[] = {"{\"header\": {\"type\": \"ti", "{\"origin\": \"a5cf4",
                                         "{\"models\": [", "{\"type\": \"memory\",\n \"cmd\": \"./g",
                                         "{\"header\""};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         ok(sureness(&pf_perun_driver, "x.perf", first[i], strlen(first[i])),
-           "also one cut off in its first member");
-        ok(!sureness(&pf_perun_driver, "x", first[i], strlen(first[i])), "    but only by its own name");
+           "a file that ends in its first member is recognised if its name ends in .perf");
+        ok(!sureness(&pf_perun_driver, "x", first[i], strlen(first[i])),
+           "a file that ends in its first member is not recognised by its content");
     }
     ok(!sureness(&pf_perun_driver, "x.perf", "{\"a\": 1, \"b\": []}", 18),
-       "a complete object of other keys is none");
+       "a complete object with other keys is rejected");
     struct file broken;
     file_open(&broken, &pf_perun_driver, "x.perf", first[0], strlen(first[0]), 1 << 20);
-    ok(!broken.opened && broken.error.code == ENODATA, "such a file cannot be opened");
+    ok(!broken.opened && broken.error.code == ENODATA,
+       "a file that ends in its first member cannot be opened");
     file_close(&broken);
     static const char models[] = "{\"header\": {}, \"models\": [{\"uid\": \"a\"}, {\"ui";
     file_open(&broken, &pf_perun_driver, "x.perf", models, strlen(models), 1 << 20);
-    ok(broken.loaded, "but one that is cut off in its models can");
+    ok(broken.loaded, "a file that ends in its models can be opened");
     file_close(&broken);
     ok(sureness(&pf_perun_driver, "x.perf", " {\"reso", 7) == 8 &&
            !sureness(&pf_perun_driver, "x.json", "{\"reso", 6),
-       "one cut off inside its first name, by its own name alone");
-    ok(!sureness(&pf_perun_driver, "x.perf", "{1:", 3), "but not one that is no JSON");
+       "a file that ends in its first name is recognised only if its name ends in .perf");
+    ok(!sureness(&pf_perun_driver, "x.perf", "{1:", 3), "a file that is not JSON is rejected");
     ok(!sureness(&pf_perun_driver, "x.perf", "PERFILE2", 8) && !sureness(&pf_perun_driver, "x.perf", "[]", 2),
-       "other files are none, whatever they are called");
+       "other files are rejected, whatever their name");
 }
 
 int main(void)

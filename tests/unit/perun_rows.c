@@ -14,7 +14,7 @@ static void test_regions(void)
     table_is(&file, "resources",
              "0,0,0.1,0,,1,,,a|1,0,0.1,0,,2,,,a|2,1,0.2,0,,3,,,a|3,1,0.2,0,,4,,,a|4,,9,0,,5,,,a|5,,9,0,,"
              "6,,,a|",
-             "what is alike in several snapshots belongs to its own");
+             "resources that are equal in several snapshots have the snapshot they are in");
     file_close(&file);
 }
 
@@ -68,8 +68,8 @@ static void test_columns(uint64_t limit, const char *what)
     file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), limit);
     char *whole = table_text(&file.model, "resources", PF_UNRESTRICTED, ROWS);
     char *hops = table_text(&file.model, "resources", PF_UNRESTRICTED, 777);
-    ok(!strcmp(whole, want), "numbers in columns are shown as they are printed, %s", what);
-    ok(!strcmp(hops, want), "and from saved positions");
+    ok(!strcmp(whole, want), "numbers in columns print as if parsed one by one, %s", what);
+    ok(!strcmp(hops, want), "rows of columns resume at saved positions, %s", what);
     file_close(&file);
     free(json);
     free(want);
@@ -82,9 +82,9 @@ static void test_damage_behind(void)
     struct file file =
         file_of("{\"header\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"uid\":\"a\",\"amount\":2},\n"
                 "{\"uid\":\"a\",\"amount\":3},\n{\"uid\":\"a\",\"amount\":4}{");
-    table_is(&file, "values", "all,a,amount,10|", "what is alike and stands before damage is kept");
+    table_is(&file, "values", "all,a,amount,10|", "equal resources before damage are kept");
     const struct pf_cell *row = pf_rows_at(file.model.warnings, 0);
-    ok(pf_rows_count(file.model.warnings) == 1 && row[0].i == 4, "the damage is told with its line");
+    ok(pf_rows_count(file.model.warnings) == 1 && row[0].i == 4, "damage is reported with its line");
     file_close(&file);
 }
 

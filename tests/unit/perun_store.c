@@ -19,28 +19,29 @@ static void test_object(void)
     char some[300] = {0};
     size_t size = stored_object("time", JSON, strlen(JSON), &object);
     ok(sureness(&pf_perun_driver, "434b28", object, size) == 32,
-       "a stored object is told by its inflated header");
+       "a stored object is recognised by its inflated header");
     file_open(&file, &pf_perun_driver, "434b28", object, size, 1 << 20);
-    table_is(&file, "values", "all,a,time.amount,3|", "its values are read as those of a file");
-    warnings_are(&file, "", "without a complaint");
+    table_is(&file, "values", "all,a,time.amount,3|",
+             "values of a stored object are read like those of a file");
+    warnings_are(&file, "", "a stored object has no warnings");
     ok(pf_extra_of(&file.model)->n_blobs == 1 &&
            file.model.driver->extra->blob_read(&file.model, 0, some, sizeof some, 0, &file.error) ==
                sizeof JSON - 1 &&
            !strcmp(some, JSON),
-       "it carries its JSON");
+       "a stored object carries its JSON");
     ok(file.model.driver->extra->blob_read(&file.model, 0, some, 5, 1, &file.error) == 5 &&
            !memcmp(some, "\"head", 5),
-       "of which any part can be read");
+       "any part of the carried JSON can be read");
     file_close(&file);
 
     object = realloc(object, size + 9);
     memcpy(object + size, "trailing", 9);
     file_open(&file, &pf_perun_driver, "434b28", object, size + 9, 1 << 20);
-    warnings_are(&file, "warning trailing-bytes|", "bytes behind the stream are told");
+    warnings_are(&file, "warning trailing-bytes|", "bytes after the stream are reported");
     file_close(&file);
     file_open(&file, &pf_perun_driver, "434b28", object, size - 20, 1 << 20);
     warnings_are(&file, "fatal bad-stream|warning no-entry|",
-                 "a stream that is cut off is told, and what lacks its other half");
+                 "a truncated stream is reported, and so is the missing half of a resource");
     file_close(&file);
     free(object);
 }
@@ -51,21 +52,21 @@ static void test_bad_headers(void)
     struct file file;
     size_t size = stored_object("time", JSON, 17, &object);
     file_open(&file, &pf_perun_driver, "x", object, size, 1 << 20);
-    table_is(&file, "values", "all,a,time.amount,3|", "a wrong length is no reason to show nothing");
-    warnings_are(&file, "error bad-length|", "but told");
+    table_is(&file, "values", "all,a,time.amount,3|", "values of an object with a wrong length are read");
+    warnings_are(&file, "error bad-length|", "a wrong length is reported");
     file_close(&file);
     free(object);
     size = stored_object("", JSON, 17, &object);
-    ok(sureness(&pf_perun_driver, "x", object, size) == 24, "a damaged header is Perun's, but broken");
+    ok(sureness(&pf_perun_driver, "x", object, size) == 24, "an object with a damaged header is recognised");
     file_open(&file, &pf_perun_driver, "x", object, size, 1 << 20);
-    ok(!file.opened && file.error.code == EBADMSG, "and cannot be opened");
+    ok(!file.opened && file.error.code == EBADMSG, "an object with a damaged header cannot be opened");
     file_close(&file);
     free(object);
     uLongf packed = 1000;
     object = malloc(packed);
     if (compress(object, &packed, (const unsigned char *)JSON, sizeof JSON - 1) != Z_OK)
         abort();
-    ok(!sureness(&pf_perun_driver, "x", object, packed), "a stream of bare JSON is no object");
+    ok(!sureness(&pf_perun_driver, "x", object, packed), "a stream of JSON without a header is rejected");
     free(object);
 }
 
@@ -130,38 +131,38 @@ static void test_index(void)
     put_entry(&bytes, 100, '\x11', "a.perf", five);
     put_entry(&bytes, 4294967295u, '\x22', "b.perf", five);
     ok(sureness(&pf_perun_index_driver, "x", bytes.at, bytes.size) == 32,
-       "an index is told by its magic number");
+       "an index is recognised by its magic number");
     struct file file = index_file("b3a33047", &bytes);
     table_is(&file, "index",
              "0,100," SHA("11") ",time,w,,time,filter normalizer,ls,a.perf|1,4294967295," SHA(
                  "22") ",time,w,,time,filter normalizer,ls,b.perf|",
-             "the entries of version 2");
-    ok(pf_extra_of(&file.model)->n_links == 2, "and a link for each");
-    is(pf_extra_of(&file.model)->links[0].name, "a.perf", "called as its path");
+             "an index of version 2 lists its entries");
+    ok(pf_extra_of(&file.model)->n_links == 2, "each entry has a link");
+    is(pf_extra_of(&file.model)->links[0].name, "a.perf", "a link has the name of the entry's path");
     is(pf_extra_of(&file.model)->links[0].target, "../11/11111111111111111111111111111111111111",
-       "that leads to the object");
-    ok(!file.model.partitions.plural, "there are no measurements");
-    warnings_are(&file, "", "nor anything wrong");
+       "a link leads to the entry's object");
+    ok(!file.model.partitions.plural, "an index has no measurements");
+    warnings_are(&file, "", "a valid index has no warnings");
     file_close(&file);
 
     bytes = index_of(2, 1);
     put_entry(&bytes, 100, '\x11', "a.perf", six);
     file = index_file("AD", &bytes);
     table_is(&file, "index", "0,100," SHA("11") ",time,w,a label,time,,ls,a.perf|",
-             "the layout with a label is found");
+             "an index with labels is recognised and lists them");
     file_close(&file);
     bytes = index_of(1, 2);
     put_entry(&bytes, 100, '\x11', "a.perf", NULL);
     put_entry(&bytes, 101, '\x33', "a.perf", NULL);
     file = index_file("AD", &bytes);
     table_is(&file, "index", "0,100," SHA("11") ",,,,,,,a.perf|1,101," SHA("33") ",,,,,,,a.perf|",
-             "and version 1");
-    is(pf_extra_of(&file.model)->links[1].name, "a.perf~1", "of equal paths the later ones have a number");
+             "an index of version 1 lists its entries");
+    is(pf_extra_of(&file.model)->links[1].name, "a.perf~1", "links of equal paths have suffixes");
     file_close(&file);
     bytes = index_of(2, 0);
     file = index_file("AD", &bytes);
     table_is(&file, "index", "", "an index may be empty");
-    warnings_are(&file, "", "which is no damage");
+    warnings_are(&file, "", "an empty index has no warnings");
     file_close(&file);
 }
 
@@ -174,7 +175,7 @@ static void test_jobs(void)
     put_entry(&bytes, 1, '\x11', "..", five);
     struct file file = index_file(".index", &bytes);
     ok(pf_extra_of(&file.model)->n_links == 1 && !strcmp(pf_extra_of(&file.model)->links[0].target, "a.perf"),
-       "entries of jobs lead to the files beside the index, and nowhere else");
+       "entries of an index of jobs lead to files next to it, and nowhere else");
     file_close(&file);
 }
 
@@ -186,33 +187,33 @@ static void test_damaged_index(void)
     put_entry(&bytes, 1, '\x22', "b.perf", five);
     struct file file = index_file("x", &bytes);
     ok(file.opened && pf_extra_of(&file.model)->n_links == 2,
-       "of an index cut off, the whole entries are kept");
-    warnings_are(&file, "fatal cut-entry|", "and the end is told");
+       "whole entries of a truncated index are kept");
+    warnings_are(&file, "fatal cut-entry|", "the end of a truncated index is reported");
     file_close(&file);
     bytes = index_of(1, 1);
     put_entry(&bytes, 1, '\x11', "a.perf", NULL);
     put(&bytes, "more", 4);
     file = index_file("x", &bytes);
-    warnings_are(&file, "error bytes-left|", "so are bytes behind the last entry");
+    warnings_are(&file, "error bytes-left|", "bytes after the last entry are reported");
     file_close(&file);
     bytes = index_of(2, UINT32_MAX);
     put_number(&bytes, UINT32_MAX);
     file = index_file("x", &bytes);
-    warnings_are(&file, "fatal cut-entry|", "a negative number of entries is more than there are");
+    warnings_are(&file, "fatal cut-entry|", "a negative number of entries is reported");
     file_close(&file);
     bytes = index_of(2, INT32_MAX);
     put_number(&bytes, UINT32_MAX);
     file = index_file("x", &bytes);
-    warnings_are(&file, "fatal cut-entry|", "numbers that are too large are no harm");
+    warnings_are(&file, "fatal cut-entry|", "a number of entries that is too large is reported");
     file_close(&file);
     bytes = index_of(7, 0);
     file = index_file("x", &bytes);
-    ok(!file.opened && file.error.offset == 4, "an unknown version is not opened");
+    ok(!file.opened && file.error.offset == 4, "an index of an unknown version is not opened");
     file_close(&file);
     bytes.size = 6;
     file = index_file("x", &bytes);
     ok(!file.opened && sureness(&pf_perun_index_driver, "x", bytes.at, 6) == 32,
-       "nor half a header, which is told");
+       "an index that ends in its header is recognised, but not opened");
     file_close(&file);
 }
 

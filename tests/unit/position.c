@@ -25,15 +25,16 @@ int main(void)
 
     ok(pf_position_save(&kept, sizeof kept, blob, sizeof kept - 1) == sizeof kept &&
            !memcmp(blob, untouched, sizeof blob),
-       "without room for it a position tells its size and writes nothing");
-    ok(pf_position_save(&kept, sizeof kept, blob, sizeof blob) == sizeof kept, "with room for it, too");
+       "saving a position without room for it returns its size and writes nothing");
+    ok(pf_position_save(&kept, sizeof kept, blob, sizeof blob) == sizeof kept,
+       "saving a position with room for it returns its size");
     ok(pf_position_restore(&back, sizeof back, blob, sizeof blob, &error) == -1 && error.code == EINVAL &&
            same(&back, &other),
-       "a blob that is too long is refused, and the position stays as it was");
+       "a blob that is too long is refused, and the position is unchanged");
     ok(pf_position_restore(&back, sizeof back, blob, sizeof kept - 1, &error) == -1 && same(&back, &other),
-       "one that is too short as well");
+       "a blob that is too short is refused, and the position is unchanged");
     ok(!pf_position_restore(&back, sizeof back, blob, sizeof kept, &error) && same(&back, &kept),
-       "what was kept comes back");
-    ok(pf_position_refuse(&error) == -1 && error.code == EINVAL, "a position that cannot be is refused");
+       "restoring a saved position returns it");
+    ok(pf_position_refuse(&error) == -1 && error.code == EINVAL, "refusing a position returns EINVAL");
     return done();
 }

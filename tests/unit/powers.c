@@ -16,7 +16,7 @@ static void known_powers(void)
        "10^19 has 64 bits");
     ok(pf_power_of_ten(-1) == joined(UINT64_C(0xcccccccccccccccc), UINT64_C(0xcccccccccccccccc)) &&
            pf_power_log2(-1) == -4,
-       "10^-1 is cut off, not rounded");
+       "10^-1 is truncated, not rounded");
 }
 
 static void powers_of_five_that_fit(void)
@@ -33,7 +33,7 @@ static void powers_of_five_that_fit(void)
     }
     ok(right, "10^0 to 10^55 are exact");
     ok(five > ~(pf_uint128)0 / 5, "5^56 has more than 128 bits");
-    ok(!pf_power_is_exact(56) && !pf_power_is_exact(-1), "no others are");
+    ok(!pf_power_is_exact(56) && !pf_power_is_exact(-1), "10^56 and 10^-1 are not exact");
 }
 
 /* Returns ten times the bits of 10^k, shifted to align with the bits of 10^(k+1). */
@@ -54,7 +54,7 @@ static void each_is_ten_times_the_one_before(void)
         /* Each power is truncated by less than 1; times ten and shifted right by at least 3, the error is less than 2. */
         right &= pf_power_of_ten(k + 1) - times_ten(pf_power_of_ten(k), shift) < 3;
     }
-    ok(right, "each power is ten times the one before, but for what was cut off");
+    ok(right, "each power is ten times the previous one, except for truncated bits");
 }
 
 int main(void)

@@ -126,8 +126,10 @@ static struct file profile_of(const struct bytes *bytes)
 static void reads_as(const struct bytes *bytes, const char *want, const char *warnings, const char *name)
 {
     struct file file = profile_of(bytes);
+    char about[256];
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -143,14 +145,14 @@ static void stacks(void)
     reads_as(&out,
              "all,main>work,cpu,7|all,main>work>leaf,cpu,5|all,main>[libx.so],cpu,6|all,(no "
              "stack),cpu,7|all,leaf,cpu,-8|",
-             "", "stacks stand leaf first, inlined functions before those that they are in");
+             "", "a stack is read leaf first, with inlined functions before their callers");
     struct file file = profile_of(&out);
     table_is(
         &file, "locations",
         "1,4097,11,main,a.c,/usr/lib/libx.so|2,4098,12,work,a.c,/usr/lib/libx.so|3,4099,13,leaf,a.c,/usr/lib/"
         "libx.so|"
         "4,4100,13,leaf,a.c,/usr/lib/libx.so|4,4100,,work,a.c,/usr/lib/libx.so|5,4101,,,,/usr/lib/libx.so|",
-        "addresses and lines are in locations.csv");
+        "locations.csv has addresses and lines");
     file_close(&file);
 }
 
@@ -170,7 +172,7 @@ static void lines(void)
     number(&out, 7, DROP);
     file = profile_of(&out);
     table_is(&file, "lines", "cpu,8,11,main,a.c|cpu,4,12,work,a.c|cpu,21,,,|",
-             "what is dropped counts at the line that calls it");
+             "a sample with dropped frames counts at the line that calls them");
     file_close(&file);
     out = common();
     struct bytes other = {.size = 0};
@@ -186,7 +188,7 @@ static void lines(void)
     file = profile_of(&out);
     table_is(&file, "lines",
              "ns,5,11,main,/usr/lib/libx.so|cpu,4,11,main,a.c|cpu,2,11,main,/usr/lib/libx.so|",
-             "functions of one name in two files are two rows, of each type of samples");
+             "functions of one name in two files have separate lines, for each type of samples");
     file_close(&file);
 }
 
@@ -200,7 +202,7 @@ static void any_order(void)
     memcpy(out.at + out.size, rest.at, rest.size);
     out.size += rest.size;
     reads_as(&out, "all,main>work,cpu,1|", "",
-             "fields come in any order, numbers packed and longer than they need be");
+             "fields may come in any order, and numbers may be packed or have superfluous bytes");
 }
 
 static void threads(void)
@@ -217,13 +219,13 @@ static void threads(void)
     message(&out, 2, &id);
     sample(&out, 1, 0, 8);
     reads_as(&out, "work (7),main,cpu,1|leaf,main,cpu,2|thread-9,main,cpu,4|all,main,cpu,8|", "",
-             "labels name threads");
+             "labels of a sample name its thread");
     struct file file = profile_of(&out);
     table_is(&file, "labels",
              "work (7),cpu,1,,7,tid|work (7),cpu,1,,work,thread name|leaf,cpu,2,,leaf,thread "
              "name|thread-9,cpu,4,,9,tid|"
              "thread-9,cpu,4,,11,tid|",
-             "labels have sums of their own");
+             "labels of samples have sums of their own");
     file_close(&file);
 }
 
@@ -250,10 +252,10 @@ static void many_labels(void)
     struct file file;
     file_open(&file, &pf_pprof_driver, "a.pb", (const char *)all, size, 1 << 20);
     char *have = table_text(&file.model, "labels", PF_UNRESTRICTED, 1000);
-    ok(!strcmp(have, want), "labels may be as many as samples");
+    ok(!strcmp(have, want), "each sample may have a label of its own");
     free(have);
     have = table_text(&file.model, "labels", (struct pf_restriction){1, -1, -1, -1}, 1000);
-    is(have, "", "    and are asked for by thread");
+    is(have, "", "a thread without labels has no rows in labels.csv");
     file_close(&file);
     free(have);
     free(want);
@@ -269,9 +271,10 @@ static void metrics(void)
     number(&inner, 2, 3);
     message(&out, 2, &inner);
     reads_as(&out, "all,main,value,3|all,main,cpu,1|all,main,cpu (1),2|", "",
-             "each type is a metric, the last one before the others");
+             "each type of samples is a metric, and the last one is the first metric");
     number(&out, 14, CPU);
-    reads_as(&out, "all,main,cpu,1|all,main,cpu (1),2|all,main,value,3|", "", "or that which the file names");
+    reads_as(&out, "all,main,cpu,1|all,main,cpu (1),2|all,main,value,3|", "",
+             "the default type of the file is the first metric");
     struct bytes none = common();
     NUMBERS(&none, 1, DROP, NS);
     inner = sample_of(1, 0, 1);
@@ -279,7 +282,7 @@ static void metrics(void)
     message(&none, 2, &inner);
     struct file file = profile_of(&none);
     ok(file.model.metrics[0].empty && !file.model.metrics[1].empty,
-       "one that holds nothing is known as such, lest it be primary");
+       "a metric without values is marked as empty, so that it is not primary");
     file_close(&file);
 }
 
@@ -300,12 +303,12 @@ static void many_metrics(void)
         content(&out, 1, "", 0);
     struct file file = profile_of(&out);
     ok(file.loaded && file.model.n_metrics == MOST, "a profile has at most %d metrics", MOST);
-    warnings_are(&file, "error many-metrics|", "    and further ones are warned of once");
+    warnings_are(&file, "error many-metrics|", "metrics beyond the limit are reported once");
     char *text = table_text(&file.model, "labels", PF_UNRESTRICTED, 1);
     size_t rows = 0;
     for (const char *at = text; (at = strchr(at, '|')); at++)
         rows++;
-    ok(rows == MOST, "    and left out of labels, too");
+    ok(rows == MOST, "metrics beyond the limit are left out of labels.csv");
     free(text);
     file_close(&file);
 }
@@ -328,9 +331,10 @@ static void many_frames(void)
     message(&out, 2, &sample_message);
     sample(&out, 2, 0, 4);
     struct file file = profile_of(&out);
-    table_is(&file, "values", "all,main,cpu,1|", "one sample with too many frames ends the profile");
-    warnings_are(&file, "fatal many-frames|", "    and is told of");
-    ok(file.loaded && file.model.contexts->count <= 1000 * 1000, "    before the frames are made");
+    table_is(&file, "values", "all,main,cpu,1|", "a sample with too many frames ends the profile");
+    warnings_are(&file, "fatal many-frames|", "a sample with too many frames is reported");
+    ok(file.loaded && file.model.contexts->count <= 1000 * 1000,
+       "a sample with too many frames creates no contexts");
     file_close(&file);
 }
 
@@ -347,7 +351,7 @@ static void many_label_values(void)
         content(&inner, 3, "\x08\x09\x10\x04", 4);
     message(&out, 2, &inner);
     reads_as(&out, "", "fatal many-frames|",
-             "nor do labels of samples with many values make rows without end");
+             "labels of samples with too many values are reported, and have no rows");
 }
 
 /* A file name is examined once, not once per mapping, however long it is. */
@@ -375,7 +379,7 @@ static void long_names(void)
     file_open(&file, &pf_pprof_driver, "a.pb", all, size, 1 << 20);
     getrusage(RUSAGE_SELF, &after);
     ok(file.loaded && after.ru_maxrss - before.ru_maxrss < 1 << 20,
-       "many mappings may be of one file with a long name");
+       "the name of a mapped file is not examined for each mapping");
     file_close(&file);
     free(all);
 }
@@ -398,8 +402,8 @@ static void much_memory(void)
     size += COMMENTS;
     struct file file;
     file_open(&file, &pf_pprof_driver, "a.pb", all, size, 1 << 20);
-    ok(file.loaded, "what takes more memory than its bytes on disk allow is read in part");
-    warnings_are(&file, "fatal too-large|", "    and that is told");
+    ok(file.loaded, "a file that takes more memory than its size on disk allows is read in part");
+    warnings_are(&file, "fatal too-large|", "a file that takes too much memory is reported");
     file_close(&file);
     free(all);
 }
@@ -430,7 +434,8 @@ static void no_ids(void)
     reads_as(&out, "all,main>work,cpu,3|", "warning no-ids|", "functions without ids are numbered");
     NUMBERS(&out, 5, 3, LEAF);
     reads_as(&out, "all,<unknown>><unknown>,cpu,3|",
-             "error bad-id|error bad-id|error no-function|error no-function|", "but not if some have one");
+             "error bad-id|error bad-id|error no-function|error no-function|",
+             "functions without ids are not numbered if others have ids");
 }
 
 static void dropping(void)
@@ -441,16 +446,17 @@ static void dropping(void)
     sample(&out, 4, 1, 2);
     sample(&out, 1, 3, 4);
     reads_as(&out, "all,main,cpu,3|all,leaf>main,cpu,4|", "",
-             "what drop_frames matches ends a stack, but not at the root");
+             "a frame that drop_frames matches ends a stack, except at the root");
     struct bytes kept = out;
     number(&kept, 8, LEAF);
     reads_as(&kept, "all,main,cpu,2|all,main>leaf,cpu,1|all,leaf>main,cpu,4|", "",
-             "unless keep_frames matches it too");
+             "a frame that keep_frames matches too is kept");
     struct bytes bad = common();
     STRINGS(&bad, "le(af");
     number(&bad, 7, NAME + 1);
     sample(&bad, 3, 1, 1);
-    reads_as(&bad, "all,main>leaf,cpu,1|", "error bad-expression|", "what is no expression drops nothing");
+    reads_as(&bad, "all,main>leaf,cpu,1|", "error bad-expression|",
+             "an invalid drop_frames expression drops no frame");
 }
 
 static void damage(void)
@@ -465,16 +471,17 @@ static void damage(void)
     content(&out, 2, "\x08\x01\x12\x05", 4);
     number(&out, 2, 1);
     reads_as(&out, "all,main,cpu,1|all,<unknown>,cpu,2|",
-             "error bad-type|error no-location|error values|error bad-message|", "what is bad is left out");
+             "error bad-type|error no-location|error values|error bad-message|",
+             "damaged samples are omitted");
     struct bytes cut = out;
     cut.size = good;
     cut.at[cut.size++] = 0x0b;
-    reads_as(&cut, "all,main,cpu,1|", "fatal damaged|", "what cannot go on ends the profile");
+    reads_as(&cut, "all,main,cpu,1|", "fatal damaged|", "damage between messages ends the profile");
     struct bytes twice = out;
     twice.size = good;
     number(&twice, 9, 5);
     number(&twice, 9, 6);
-    reads_as(&twice, "", "fatal no-profile|", "two profiles in one file are none");
+    reads_as(&twice, "", "fatal no-profile|", "two profiles in one file are rejected");
 }
 
 static void missing_mapping(void)
@@ -486,7 +493,7 @@ static void missing_mapping(void)
     location(&out, 9, 0, 3, 0);
     sample(&out, 7, 6, 1);
     reads_as(&out, "all,main><unknown>,cpu,1|", "warning no-mapping|warning no-mapping|",
-             "a mapping that is not there is told of once; to have none is no problem");
+             "a missing mapping is reported once; a location without a mapping is valid");
 }
 
 static struct bytes packed(const struct bytes *plain, size_t cut)
@@ -508,10 +515,12 @@ static void compressed(void)
     struct bytes out = common();
     sample(&out, 1, 0, 1);
     struct bytes whole = packed(&out, 0), cut = packed(&out, 6);
-    ok(sureness(&pf_pprof_driver, "x", out.at, out.size), "a profile is known by its messages");
-    ok(sureness(&pf_pprof_driver, "x", whole.at, whole.size), "    compressed too");
-    reads_as(&whole, "all,main,cpu,1|", "", "profiles are mostly compressed");
-    reads_as(&cut, "all,main,cpu,1|", "fatal damaged-gzip|", "and may be cut off");
+    ok(sureness(&pf_pprof_driver, "x", out.at, out.size), "a profile is recognised by its messages");
+    ok(sureness(&pf_pprof_driver, "x", whole.at, whole.size),
+       "a compressed profile is recognised by its messages");
+    reads_as(&whole, "all,main,cpu,1|", "", "a compressed profile is read");
+    reads_as(&cut, "all,main,cpu,1|", "fatal damaged-gzip|",
+             "a truncated compressed profile is read up to its end");
 }
 
 static void probing(void)
@@ -525,7 +534,7 @@ static void probing(void)
         "\"\"\" Python Character Mapping Codec cp037\n\nSome more text.\n\"\"\"\n",
         "\"\"\"\nThis module contains the class for profiles\n\"\"\""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        ok(!sureness(&pf_pprof_driver, "x.pb.gz", texts[i], strlen(texts[i])), "text is no profile: %zu", i);
+        ok(!sureness(&pf_pprof_driver, "x.pb.gz", texts[i], strlen(texts[i])), "text is rejected: %zu", i);
     struct bytes quipper = {.size = 0}, attribute = {.size = 0};
     content(&attribute, 1, "\x08\x01", 2);
     message(&quipper, 1, &attribute);
@@ -536,7 +545,7 @@ static void probing(void)
         message(&quipper, 2, &event);
     }
     ok(!sureness(&pf_pprof_driver, "perf.pb_data", quipper.at, quipper.size),
-       "nor are attributes and events of perf.data");
+       "attributes and events of perf.data are rejected");
 }
 
 int main(void)

@@ -44,7 +44,7 @@ static void integers_print_as_printf_does(void)
         sizes &= pf_int_size((int64_t)value) == strlen(want);
     }
     ok(prints, "integers of every length print as printf does");
-    ok(sizes, "the size of an integer is what printing gives");
+    ok(sizes, "the size of an integer is the number of printed bytes");
 }
 
 static void integers_around_powers_of_ten(void)
@@ -60,10 +60,10 @@ static void integers_around_powers_of_ten(void)
         }
     ok(right, "integers next to each power of ten have the right digits and size");
     *pf_print_uint(have, UINT64_MAX) = '\0';
-    is(have, "18446744073709551615", "the largest unsigned integer");
+    is(have, "18446744073709551615", "the largest unsigned integer prints all digits");
     *pf_print_int(have, INT64_MIN) = '\0';
-    is(have, "-9223372036854775808", "the smallest signed integer");
-    ok(pf_int_size(INT64_MIN) == 20, "the smallest signed integer has 20 bytes");
+    is(have, "-9223372036854775808", "the smallest signed integer prints all digits");
+    ok(pf_int_size(INT64_MIN) == 20, "the size of the smallest signed integer is 20");
 }
 
 static void wide(pf_int128 value, const char *want)
@@ -71,7 +71,7 @@ static void wide(pf_int128 value, const char *want)
     char have[PF_NUMBER_MAX];
     *pf_print_wide(have, value) = '\0';
     is(have, want, want);
-    ok(pf_wide_size(value) == strlen(want), "%s: size", want);
+    ok(pf_wide_size(value) == strlen(want), "%s: the size is exact", want);
 }
 
 static void wide_integers(void)
@@ -97,7 +97,7 @@ static void number(double value, const char *want)
     char have[PF_NUMBER_MAX];
     *pf_print_double(have, value) = '\0';
     is(have, want, want);
-    ok(pf_double_size(value) == strlen(want), "%s: size", want);
+    ok(pf_double_size(value) == strlen(want), "%s: the size is exact", want);
 }
 
 static void doubles_print_shortest(void)
@@ -233,10 +233,10 @@ static void random_doubles_are_shortest(void)
         struct pf_decimal near = rounded(value, n);
         closest &= near.digits == d.digits || reread(near) != value;
     }
-    ok(back, "200000 random doubles read back as they were");
-    ok(shortest, "no decimal with fewer digits reads back as they were");
-    ok(closest, "no decimal with as many digits is closer");
-    ok(sizes, "their sizes are what printing gives");
+    ok(back, "200000 random doubles read back as the same number");
+    ok(shortest, "no decimal with fewer digits reads back as the same double");
+    ok(closest, "no decimal with as many digits is closer to the double");
+    ok(sizes, "the sizes of doubles are the numbers of printed bytes");
 }
 
 static void locale_does_not_matter(void)

@@ -37,16 +37,16 @@ static void test_stages(const char *folder)
     background_start(&second, ask_partitioned, profile);
     await_waiters(env.pool, 3);
     ok(env.passes == 0,
-       "one that needs an earlier stage waits for the same pass as the job of a later stage");
+       "an operation that needs an earlier stage waits for the same pass as the job of a later stage");
     ok(pf_profile_stage(profile, PF_OPENED, &op) == 0,
        "an operation whose stage is loaded does not wait");
     gate_open(&gate);
     ok(background_result(&first) == 0 && background_result(&second) == 0,
-       "when the pass has ended the stage is loaded");
+       "a stage is loaded when its pass has ended");
     ok(!stage_of(profile, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
            control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
        "each stage is loaded once");
-    ok(env.passes == 4, "each in a pass of its own");
+    ok(env.passes == 4, "each stage is loaded in a pass of its own");
     pf_profile_release(profile);
     ok(control.closes == 1, "the last release closes the profile");
     env_end(&env);
@@ -60,13 +60,15 @@ static void test_failing_stages(const char *folder)
     env_init(&env, NULL);
     struct pf_profile *profile = profile_in(&env, folder, &error);
     uint64_t size;
-    ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
+    ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO,
+       "an operation whose stage cannot be loaded fails");
     ok(stage_of(profile, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
-       "which is repeated without another attempt");
-    ok(!stage_of(profile, PF_PARTITIONED, &error), "earlier stages stay loaded");
+       "a later operation repeats the error without another pass");
+    ok(!stage_of(profile, PF_PARTITIONED, &error), "stages before the one that cannot be loaded stay loaded");
     ok(size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &error) && error.code == EIO,
-       "files that need the stage fail too");
-    ok(!size_of(profile, (struct pf_node){PF_INFO, 0}, &size, &error), "others do not");
+       "files that need the stage that cannot be loaded fail");
+    ok(!size_of(profile, (struct pf_node){PF_INFO, 0}, &size, &error),
+       "files that do not need the stage that cannot be loaded have sizes");
     pf_profile_release(profile);
 
     struct gate gate = GATE_CLOSED;
@@ -97,7 +99,7 @@ static void test_broken(const char *folder)
     write_text(folder, "log", "rubbish");
     ok(!profile_in(&env, folder, &error) && error.code == EINVAL && error.offset == 0,
        "a profile that cannot be opened reports the error and its position");
-    ok(control.closes == 1, "and its driver's close is called");
+    ok(control.closes == 1, "a profile that cannot be opened is closed by its driver");
     env_end(&env);
 }
 
@@ -135,10 +137,10 @@ static void test_files(const char *folder, const char *what)
     control = (struct control){0};
     env_init(&env, NULL);
     struct visit visit = {.file = check_file, .env = &env, .profile = profile_in(&env, folder, &error)};
-    if (!ok(visit.profile && !stage_of(visit.profile, PF_DERIVED, &error), "%s: it opens", what))
+    if (!ok(visit.profile && !stage_of(visit.profile, PF_DERIVED, &error), "%s: the profile opens", what))
         return;
     visit_all(&visit, top, "");
-    ok(visit.wrong == 0, "%s: every one of %u files has the size it says, read in one or in pieces", what,
+    ok(visit.wrong == 0, "%s: each of %u files has the declared size, read at once or in pieces", what,
        visit.files);
     pf_buf_free(&visit.paths);
     pf_profile_release(visit.profile);
@@ -161,7 +163,7 @@ static void test_tree(const char *folder)
     stage_of(visit.profile, PF_MODELLED, &error);
     uint64_t passes = env.passes;
     visit_all(&visit, top, "");
-    ok(env.passes == passes, "listing needs no pass");
+    ok(env.passes == passes, "listing all folders needs no pass");
     pf_buf_char(&visit.paths, 0);
     is(visit.paths.data,
        "info.txt\n"
@@ -202,10 +204,11 @@ static void test_tree(const char *folder)
        "\"moved\"/callgraph.dot\n",
        "a table is under tables/, and in the folders of each axis that it has a column for");
     struct pf_node none;
-    ok(!pf_folder_find(visit.profile, top, "absent", &none) && !pf_folder_find(visit.profile, top, "", &none) &&
+    ok(!pf_folder_find(visit.profile, top, "absent", &none) &&
+           !pf_folder_find(visit.profile, top, "", &none) &&
            !pf_folder_find(visit.profile, (struct pf_node){PF_PARTITIONS, 0}, "node, 1", &none),
-       "unlisted names are not found");
-    ok(!pf_node_parent(visit.profile, top, &none, (char[256]){0}), "the top has no parent");
+       "names that are not listed are not found");
+    ok(!pf_node_parent(visit.profile, top, &none, (char[256]){0}), "the top folder has no parent");
     pf_buf_free(&visit.paths);
     pf_profile_release(visit.profile);
     env_end(&env);
@@ -228,10 +231,11 @@ static void test_changes(const char *folder)
     size_of(profile, values, &size, &error);
     write_text(folder, "log", "4 20 500");
     ok(pf_profile_check(profile, &error) && error.code == ESTALE && !pf_profile_intact(profile),
-       "a rewritten one is changed");
+       "a profile that was overwritten has changed");
     ok(read_file(&env, profile, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
-       "its bytes can no longer be read");
-    ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass succeeds");
+       "bytes of a profile that was overwritten cannot be read");
+    ok(size_of(profile, events, &size, &error) && error.code == ESTALE,
+       "a pass over a profile that was overwritten fails");
     pf_profile_release(profile);
 
     profile = profile_in(&env, folder, &error);
@@ -286,11 +290,12 @@ static void test_one_of_many(const char *folder)
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes only that partition's rows");
     /* One in five partitions has no rows. */
-    ok(walked_for(profile, 5, 60, &exact) == 44 * ROWS, "so does each further one");
+    ok(walked_for(profile, 5, 60, &exact) == 44 * ROWS,
+       "the size of each further partition's file takes only that partition's rows");
     uint64_t whole;
     exact &= !size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &whole, &error);
     ok(walked_for(profile, 100, PARTITIONS, &exact) == 0, "the pass over the table finds the sizes of all files");
-    ok(exact, "and are exact either way");
+    ok(exact, "sizes from one partition's rows and from the whole table are exact");
     pf_profile_release(profile);
     made_up_extra = before;
     profile = profile_in(&env, folder, &error);
@@ -352,11 +357,11 @@ static void test_readers(const char *folder)
         pthread_join(threads[t], NULL);
         wrong += readers[t].wrong;
     }
-    ok(wrong == 0, "concurrent readers read what the sizes promise");
-    ok(control.loads[PF_MODELLED] == 1, "and the model is loaded once for all");
+    ok(wrong == 0, "concurrent readers read files of the declared sizes");
+    ok(control.loads[PF_MODELLED] == 1, "concurrent readers load the model once");
     pf_profile_release(profile);
     pf_pool_free(env.pool);
-    ok(control.closes == 1, "the last release frees the profile");
+    ok(control.closes == 1, "the last release closes the profile after concurrent reads");
     pf_blocks_free(env.blocks);
 }
 
@@ -384,19 +389,19 @@ static void test_many_contexts(const char *folder, bool skims)
     struct pf_profile *whole = profile_in(&few, folder, &error), *single = profile_in(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
         struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
-        is(have.data, want.data, "views of a metric are the same with many contexts");
+        is(have.data, want.data, "views of a metric with few and with many contexts are the same");
         pf_buf_free(&want);
         pf_buf_free(&have);
-        ok(pf_profile_aggregate_now(whole, 1), "few contexts are aggregated for all metrics");
+        ok(pf_profile_aggregate_now(whole, 1), "a profile with few contexts is aggregated for all metrics");
         ok(!pf_profile_aggregate_now(single, 1) == (m < 1) &&
                !pf_profile_aggregate_now(single, -1) == !(skims && m),
-           skims ? "many contexts for the first metric, then for all"
-                 : "many contexts for the requested metric only");
+           skims ? "a profile with many contexts is aggregated for the first metric, then for all"
+                 : "a profile with many contexts is aggregated for the requested metric only");
     }
     uint64_t size;
     ok(!size_of(single, (struct pf_node){PF_WARNINGS_CSV, 0}, &size, &error) &&
            pf_profile_aggregate_now(single, -1),
-       "and for all if a file needs all");
+       "a file that needs all metrics aggregates all");
     pf_profile_release(whole);
     pf_profile_release(single);
     env_end(&few);

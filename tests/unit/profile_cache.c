@@ -121,23 +121,24 @@ static void test_kept(const char *folder, const char *cache)
            pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &op) == 0 &&
            pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size,
                            &op) == 0,
-       "the second process has the sizes at once");
-    ok(process.env.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass or a stage");
+       "a later process has the sizes of files");
+    ok(process.env.passes == 0 && control.loads[PF_PARTITIONED] == 0,
+       "a later process has the sizes of files without a pass or a stage");
     struct survey known = survey_of(&process.env, process.profile, true);
-    ok(known.unknown == 0, "it has all sizes that take a pass");
+    ok(known.unknown == 0, "a later process has all sizes that take a pass");
     ok(ask_aggregate(process.profile, -1) && fake_of(pf_profile_model(process.profile))->walked == 0,
-       "its aggregates need no walk over values");
+       "a later process has aggregates without a walk over values");
     uint64_t passes = process.env.passes;
     struct survey after = survey_of(&process.env, process.profile, false);
-    ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and it gives the same sizes for every file");
-    ok(same_buf(&before.text, &after.text), "and the same text, byte for byte");
-    ok(process.env.passes == passes, "without a pass");
-    ok(control.restored == 1800, "rows are made from the data that the first process has found");
+    ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "a later process gives the same sizes for every file");
+    ok(same_buf(&before.text, &after.text), "a later process gives the same text");
+    ok(process.env.passes == passes, "a later process reads all files without a further pass");
+    ok(control.restored == 1800, "a later process computes rows from the data that the first process has found");
     end(&process, true);
     control.restored = 0;
     begin(&process, folder, cache);
     end(&process, true);
-    ok(knows_values(folder, cache), "a process that reads nothing keeps the cache");
+    ok(knows_values(folder, cache), "a process that reads nothing leaves the cache unchanged");
     end_survey(&before);
     end_survey(&known);
     end_survey(&after);
@@ -154,8 +155,8 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
         bool there = ask_aggregate(process.profile, life != 1);
         uint64_t walked = fake_of(pf_profile_model(process.profile))->walked;
         ok(there && (walked > 0) == (life < 2),
-           life < 2 ? "each metric's aggregates are made on demand"
-                    : "and cached for later processes, separately for each metric");
+           life < 2 ? "aggregates of a metric are computed on demand"
+                    : "aggregates of a metric are cached for later processes");
         end(&process, true);
     }
 }
@@ -184,7 +185,7 @@ static void test_keys(const char *folder, const char *cache)
     end_survey(&survey);
     ok(knows_values(folder, cache), "an unchanged profile is found in the cache");
     made_up_driver.version++;
-    ok(!knows_values(folder, cache), "but not for another version of the driver");
+    ok(!knows_values(folder, cache), "a profile is not found in the cache for another version of the driver");
     made_up_driver.version--;
     struct process process;
     env_init(&process.env, cache);
@@ -192,9 +193,9 @@ static void test_keys(const char *folder, const char *cache)
     process.profile = profile_in(&process.env, folder, &error);
     uint64_t size;
     ok(!pf_profile_size_now(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
-       "nor with other options");
+       "a profile is not found in the cache with other options");
     end(&process, true);
-    ok(knows_values(folder, cache), "whose results are cached separately");
+    ok(knows_values(folder, cache), "results with other options are cached separately");
     struct pf_buf head = {0};
     struct pf_access access;
     uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
@@ -206,21 +207,24 @@ static void test_keys(const char *folder, const char *cache)
            pf_profile_accepts(process.profile, &head, &access),
        "a head begins with the byte order and the word size of the machine");
     memcpy(versions, &swapped, sizeof swapped);
-    ok(!pf_profile_accepts(process.profile, &head, &access), "and data of another machine is not used");
+    ok(!pf_profile_accepts(process.profile, &head, &access),
+       "data of a machine with another byte order is not used");
     pf_buf_free(&head);
     end(&process, true);
-    ok(!knows_values(folder, NULL), "without a cache folder nothing is found");
+    ok(!knows_values(folder, NULL), "a profile is not found without a cache folder");
     write_text(folder, "log.extra", "x");
-    ok(!knows_values(folder, cache), "nor after a missing sibling has appeared");
+    ok(!knows_values(folder, cache),
+       "a profile is not found in the cache after a missing sibling has appeared");
     unlink(path_in(folder, "log.extra"));
-    ok(knows_values(folder, cache), "which may disappear again");
+    ok(knows_values(folder, cache), "a profile is found in the cache after the sibling has disappeared");
     replace_text(folder, "log", "5 40 3000");
-    ok(!knows_values(folder, cache), "an equal file that replaces it is another one");
+    ok(!knows_values(folder, cache),
+       "a profile that was replaced by an equal file is not found in the cache");
     survey = first_process(folder, cache);
     end_survey(&survey);
-    ok(knows_values(folder, cache), "which is cached separately");
+    ok(knows_values(folder, cache), "a replaced profile is cached separately");
     write_text(folder, "log", "5 40 3000");
-    ok(!knows_values(folder, cache), "until it is rewritten");
+    ok(!knows_values(folder, cache), "a profile that was overwritten is not found in the cache");
 }
 
 static void put_part(struct process *process, uint64_t number)
@@ -254,16 +258,16 @@ static void test_inputs(const char *folder, const char *cache)
     put_part(&few, 1);
     begin(&more, folder, cache);
     ok(pf_source_open(more.profile->source, "log.more", PF_RAW, &input, &error) < 0 && error.code == ENOENT,
-       "one process has looked for a file that is absent");
+       "one of two processes has looked for a file that is absent");
     put_part(&more, 2);
     put_part(&few, 3);
     ok(has_part(folder, cache, 1) && has_part(folder, cache, 2) && has_part(folder, cache, 3),
-       "data of both are kept");
+       "data of both processes are cached");
     end(&few, false);
     end(&more, false);
     write_text(folder, "log.more", "x");
     ok(!has_part(folder, cache, 1) && !has_part(folder, cache, 2) && !has_part(folder, cache, 3),
-       "none is valid once the file is there");
+       "data of both processes are invalid once the absent file has appeared");
     unlink(path_in(folder, "log.more"));
 }
 
@@ -286,12 +290,12 @@ static void test_damage(const char *folder, const char *cache)
 {
     control = (struct control){0};
     struct survey before = first_process(folder, cache);
-    ok(stored_source(cache, PF_DATUM_PASSES), "there is one datum per profile");
+    ok(stored_source(cache, PF_DATUM_PASSES), "the results of passes of a profile are one datum");
     flip_passes(cache);
     ok(!knows_values(folder, cache), "damaged data counts as missing");
     struct survey after = first_process(folder, cache);
     ok(after.errors == 0 && same_buf(&before.text, &after.text) && knows_values(folder, cache),
-       "passes run again, and their results replace it");
+       "results of new passes replace damaged data");
     end_survey(&before);
     end_survey(&after);
 }
@@ -341,7 +345,7 @@ static void test_no_folder(const char *folder)
 {
     control = (struct control){0};
     struct survey survey = first_process(folder, "/proc/no/such/place");
-    ok(survey.errors == 0, "a cache that cannot be written only costs time");
+    ok(survey.errors == 0, "files are read if the cache cannot be written");
     end_survey(&survey);
 }
 

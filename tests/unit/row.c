@@ -11,7 +11,7 @@ static void line(const struct pf_cell *cells, const unsigned *columns, size_t n,
     pf_row_add(&out, cells, columns, n);
     ok(!out.failed && out.size == strlen(want) && (!out.size || !memcmp(out.data, want, out.size)), "%s",
        name);
-    ok(!n || pf_row_measure(cells, columns, n) == strlen(want), "and that is how long it is measured");
+    ok(!n || pf_row_measure(cells, columns, n) == strlen(want), "%s: the measured length is exact", name);
     pf_buf_free(&out);
 }
 
@@ -32,7 +32,7 @@ static void words_of_each_length(void)
         right &= pf_row_measure(cells, all, 2) == out.size;
         pf_buf_free(&out);
     }
-    ok(right, "words of each length");
+    ok(right, "words of each length are printed");
 }
 
 int main(void)
@@ -43,16 +43,16 @@ int main(void)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = 0;
     struct pf_cell cells[] = {pf_int(123), pf_string("a,b"), pf_double(0.5), pf_int(-7)};
-    line(cells, all, 4, "123,\"a,b\",0.5,-7\n", "a row");
-    line(cells, some, 2, "123,0.5\n", "two of its columns");
-    line(cells, all, 0, "", "without columns there is no line");
+    line(cells, all, 4, "123,\"a,b\",0.5,-7\n", "a row prints all its columns");
+    line(cells, some, 2, "123,0.5\n", "a row prints the requested columns");
+    line(cells, all, 0, "", "a row without columns prints nothing");
     cells[0] = pf_absent();
     cells[3] = pf_absent();
-    line(cells, all, 4, ",\"a,b\",0.5,\n", "cells that are absent");
+    line(cells, all, 4, ",\"a,b\",0.5,\n", "absent cells are empty");
     /* Text that is longer than the space reserved per cell. */
     cells[0] = pf_string(text);
     cells[1] = pf_string("say \"hi\"");
     snprintf(want, sizeof want, "%s,\"say \"\"hi\"\"\",0.5,\n", text);
-    line(cells, all, 4, want, "long text");
+    line(cells, all, 4, want, "text longer than the reserved space is printed");
     return done();
 }

@@ -34,9 +34,9 @@ static void succeed(struct pf_run *run, void *arg)
     pf_own(run, "a", free_thing);
     char *kept = pf_own(run, "kept", free_thing);
     pf_own(run, "b", free_thing);
-    ok(pf_disown(run, kept) == kept, "a thing can be taken back from the run");
+    ok(pf_disown(run, kept) == kept, "an object can be taken back from the run");
     pf_run_warn(run, "warning", "odd", 1, -1, "value %d", 7);
-    ok(!*freed && !warnings(), "during a run nothing is freed, and warnings wait");
+    ok(!*freed && !warnings(), "a running body frees no object and passes on no warning");
     *(bool *)arg = true;
 }
 
@@ -72,17 +72,18 @@ static void edge(void)
     bool whole = false;
     ok(!pf_run(&model, succeed, &whole, &error) && whole, "a body that returns has succeeded");
     ok(!strcmp(freed, "ba"), "what the run owns is freed in reverse order");
-    ok(warnings() == 1 && warns(0, "odd", "value 7"), "its warnings are the model's");
+    ok(warnings() == 1 && warns(0, "odd", "value 7"),
+       "warnings of a run that succeeded are added to the model");
     *freed = 0;
     whole = false;
     ok(pf_run(&model, fail, &whole, &error) == -1 && !whole && error.code == EIO,
-       "a failure ends the body, however deep it happens");
-    ok(!strcmp(freed, "a"), "what the run owns is freed then as well");
-    ok(warnings() == 1, "and its warnings are dropped");
+       "a failure at any depth ends the body");
+    ok(!strcmp(freed, "a"), "objects that a failed run owns are freed");
+    ok(warnings() == 1, "warnings of a failed run are dropped");
     ok(pf_run(&model, refuse, NULL, &error) == -1 && error.code == EINVAL && error.line == 12,
-       "a file can be refused, with its line");
+       "a driver can refuse a file, with the line");
     ok(pf_run(&model, own_nothing, NULL, &error) == -1 && error.code == ENOMEM,
-       "owning NULL is lack of memory");
+       "owning NULL fails with ENOMEM");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------- */
@@ -102,8 +103,8 @@ static void fill(struct pf_run *run, void *arg)
     *PF_ITEM(run, lists->reached, 500) = 1;
     ok(lists->pushed.n == 1000 && lists->pushed.at[999] == 999 && lists->reached.at[499] == 0 &&
            lists->reached.at[500] == 1,
-       "lists grow, with zeros before an item that is reached");
-    ok(!pf_run_is_full(run), "few items do not fill the memory");
+       "lists grow, with zeros before an item beyond the end");
+    ok(!pf_run_is_full(run), "a few items do not reach the memory limit");
     pf_run_use(run, 1 << 20);
     lists->full = pf_run_is_full(run);
     pf_run_use(run, 2 << 20);
@@ -112,12 +113,14 @@ static void fill(struct pf_run *run, void *arg)
 static void memory(void)
 {
     struct lists lists = {0};
-    ok(pf_run(&model, fill, &lists, &error) == -1 && error.code == EFBIG, "twice the bound fails the run");
-    ok(lists.full, "    after the bound itself was reported");
-    ok(!lists.pushed.at && !lists.reached.at, "the end of the run frees lists");
+    ok(pf_run(&model, fill, &lists, &error) == -1 && error.code == EFBIG,
+       "twice the memory limit fails the run");
+    ok(lists.full, "reaching the memory limit is reported before the run fails");
+    ok(!lists.pushed.at && !lists.reached.at, "the end of the run frees its lists");
     lists.full = false;
     pf_run(&model, fill, &lists, &error);
-    ok(lists.full && !lists.pushed.n && !lists.pushed.room, "    and empties them: another run may fill them");
+    ok(lists.full && !lists.pushed.n && !lists.pushed.room,
+       "lists are empty after the run, so that another run may fill them");
 }
 
 /* ---- libraries ---------------------------------------------------------------------------------- */
@@ -168,10 +171,10 @@ static void libraries(void)
     struct sorting good = {0}, bad = {.fails = true};
     *freed = 0;
     ok(!pf_run(&model, call_library, &good, &error) && good.after && !strcmp(freed, "c"),
-       "a library's callback runs code of the driver");
+       "code of the driver runs in a library's callback");
     library_left = false;
     ok(pf_run(&model, call_library, &bad, &error) == -1 && !bad.after && error.code == EIO && library_left,
-       "if that fails, the library returns before the run fails");
+       "if a callback fails, the library returns before the run fails");
 }
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
@@ -191,8 +194,9 @@ static void capped_warnings(void)
     size_t before = warnings();
     ok(!pf_run(&model, warn_much, NULL, &error) && warnings() == before + 500 + 1 + 10 + 1,
        "500 warnings of a code are kept, and all fatal ones");
-    ok(warns(before + 500, "few", "few"), "they do not hide others");
-    ok(warns(warnings() - 1, "more", "100 further problems are not listed"), "the rest are counted");
+    ok(warns(before + 500, "few", "few"), "warnings of one code do not hide those of others");
+    ok(warns(warnings() - 1, "more", "100 further problems are not listed"),
+       "a warning counts those that are not listed");
 }
 
 int main(void)

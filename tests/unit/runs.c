@@ -80,7 +80,7 @@ static void test_order(void)
         pclose(ls);
     pf_buf_char(&have, 0);
     pf_buf_char(&listed, 0);
-    is(have.data, listed.data, "names are in the order of ls -v");
+    is(have.data, listed.data, "pf_compare_versions orders names as ls -v does");
     pf_buf_free(&have);
     pf_buf_free(&listed);
     temp_dir_remove(folder);
@@ -105,18 +105,18 @@ static void test_limits(void)
     make_folder(folder, "many");
     write_text(folder, "many/run1", "1 2 3");
     write_text(folder, "many/notes.txt", "no profile");
-    ok(!has_runs(fs, "many"), "a folder of one profile has none");
+    ok(!has_runs(fs, "many"), "a folder with one profile has no runs/");
     for (int i = 2; i <= PF_RUNS_MOST; i++) {
         snprintf(name, sizeof name, "many/run%d", i);
         write_text(folder, name, "1 2 3");
         if (i == 2)
-            ok(has_runs(fs, "many"), "a folder of two profiles has one");
+            ok(has_runs(fs, "many"), "a folder with two profiles has runs/");
     }
-    ok(has_runs(fs, "many"), "and one of 4096");
+    ok(has_runs(fs, "many"), "a folder with 4096 profiles has runs/");
     write_text(folder, "many/run5000", "1 2 3");
     struct pf_attr attr;
     ok(!find_path(fs, "many/runs/info.txt", &attr) && find_path(fs, "many/runs/changes", &attr),
-       "one of more has info.txt only");
+       "runs/ of a folder with more than 4096 profiles has info.txt only");
     pf_fs_free(fs);
     temp_dir_remove(folder);
 }
@@ -149,32 +149,39 @@ static void test_content(const char *folder)
     control = (struct control){0};
     struct pf_fs *fs = fs_of(folder, false);
     must(!find_path(fs, "runs", &attr));
-    names_are(fs, "runs", ".\n..\ninfo.txt\noverview\nchanges\nprimary\nexport\n", "what stands in it");
+    names_are(fs, "runs", ".\n..\ninfo.txt\noverview\nchanges\nprimary\nexport\n",
+              "runs/ lists its files and folders");
     ok(!find_path(fs, "runs/export", &attr) && attr.st.st_mode == (S_IFLNK | 0777) && attr.st.st_size == 7 &&
            !pf_fs_readlink(fs, attr.st.st_ino, &target, &op),
-       "export is a link");
-    is(target, ".export", "to a folder that is not listed");
+       "runs/export is a link whose size is the length of its target");
+    is(target, ".export", "the target of runs/export is a folder that the listing leaves out");
     free(target);
-    ok(control.opens == 0, "neither needs a profile opened");
+    ok(control.opens == 0, "neither runs/ nor runs/export needs an open profile");
     names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n",
               "changes/ has a folder for each metric that two runs have, not for those that one alone has");
-    names_are(fs, "runs/.export", ".\n..\ntime\nbytes, \"moved\"\n", "that folder too");
-    ok(control.loads[PF_MODELLED] == 0, "to list them takes opening alone");
+    names_are(fs, "runs/.export", ".\n..\ntime\nbytes, \"moved\"\n",
+              "runs/.export has a folder for each metric that two runs have");
+    ok(control.loads[PF_MODELLED] == 0,
+       "listing runs/changes opens the profiles without loading their models");
     text_has(fs, "runs/info.txt", "Runs: 5\nFirst: a.folded\nLast: shelf\n",
-             "the runs are told in their order");
-    text_has(fs, "runs/overview/profiles_summary.csv", "\nbad,made-up,", "what can't be opened is a row");
-    text_has(fs, "runs/overview/profiles_summary.csv", ",,,,,,,,,not three numbers", "with its error");
-    text_has(fs, "runs/overview/profiles_summary.csv", "\na.folded,collapsed,", "other formats are rows");
-    text_has(fs, "runs/overview/profiles_summary.csv", "\nshelf,shelf,", "directories too");
+             "runs/info.txt shows the number of runs, the first and the last");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nbad,made-up,",
+             "a profile that cannot be opened has a row in profiles_summary.csv");
+    text_has(fs, "runs/overview/profiles_summary.csv", ",,,,,,,,,not three numbers",
+             "the row of a profile that cannot be opened has the error");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\na.folded,collapsed,",
+             "profiles of other formats have rows in profiles_summary.csv");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nshelf,shelf,",
+             "profiles that are directories have rows in profiles_summary.csv");
     text_has(fs, "runs/changes/time/function_values.csv", "\nrun10,",
-             "runs that have a metric have values of it");
+             "function_values.csv has the values of each run that has the metric");
     char *values = text_at(fs, "runs/changes/time/function_values.csv");
-    ok(!strstr(values, "a.folded,"), "others are left out");
+    ok(!strstr(values, "a.folded,"), "function_values.csv leaves out runs without the metric");
     free(values);
-    text_has(fs, "runs/.export/time/runs.svg", "</svg>", "functions over the runs are drawn");
+    text_has(fs, "runs/.export/time/runs.svg", "</svg>", "runs.svg shows functions over the runs");
     must(!find_path(fs, "runs/.export/time/runs.svg", &attr));
     char *picture = text_at(fs, "runs/.export/time/runs.svg");
-    ok(attr.st.st_size == (off_t)strlen(picture), "a picture is as long as it says");
+    ok(attr.st.st_size == (off_t)strlen(picture), "the size of runs.svg is exact");
     free(picture);
     pf_fs_free(fs);
 }
@@ -191,44 +198,31 @@ static void test_snapshot(const char *folder)
     uint64_t summary = ino_of(fs, "runs/overview/profiles_summary.csv");
     must(!open_file(fs, summary, &old) && !find_path(fs, "runs", &before));
     ok(!find_path(fs, "runs", &after) && after.st.st_ino == before.st.st_ino,
-       "as long as nothing changes, it is the same snapshot");
+       "runs/ is the same snapshot as long as nothing changes");
     write_text(folder, "run11", "1 2 3");
     ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
-       "a new profile makes another one");
-    ok(attr_of(fs, summary, &after) == ESTALE, "numbers of the old one are stale");
+       "a new profile makes a new snapshot");
+    ok(attr_of(fs, summary, &after) == ESTALE, "inodes of the old snapshot are stale");
     must(!read_to_end(fs, old, 1000, &out));
     pf_buf_char(&out, 0);
     ok(!strstr(out.data, "run11"), "a handle keeps its snapshot");
     pf_buf_free(&out);
-    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun11,", "the new one has the new run");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun11,", "the new snapshot has the new profile");
 
     must(!find_path(fs, "runs", &before));
     write_text(folder, "names.map", "what profiles may be made from, too");
     ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
-       "so does another file beside them");
+       "a new file that is not a profile makes a new snapshot");
     must(!find_path(fs, "runs/overview/profiles_summary.csv", &before) && !find_path(fs, "runs", &before));
     write_text(folder, "shelf/data", "3 7");
     ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
-       "so does a change inside a profile that is a directory");
+       "a change inside a profile that is a directory makes a new snapshot");
     text_has(fs, "runs/overview/profiles_summary.csv", "Z,3,7,time,",
-             "and its row is that of what is there now");
+             "the new snapshot has the directory's new content");
     pf_fs_free(fs);
 }
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
-
-struct wanted {
-    struct pf_fs *fs;
-    uint64_t folder;
-    const char *name;
-};
-
-static int ask_for_name(void *arg, struct pf_op *op)
-{
-    const struct wanted *wanted = arg;
-    struct pf_attr attr;
-    return pf_fs_lookup(wanted->fs, wanted->folder, wanted->name, true, &attr, op);
-}
 
 static void test_jobs(const char *folder)
 {
@@ -246,18 +240,19 @@ static void test_jobs(const char *folder)
     struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* one thread per blocked profile, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
-    background_start(&waiting, ask_for_name, &summary);
+    background_start(&waiting, look_up_wanted, &summary);
     must(gate_await(&gate, 2));
     text_has(fs, "fast/runs/overview/profiles_summary.csv", "\nb.folded,",
-             "runs of two folders are made side by side");
+             "runs of two folders are computed concurrently");
     pf_fs_interrupt(fs, &waiting.op);
-    ok(background_result(&waiting) == EINTR, "a pass whose only waiter is interrupted");
+    ok(background_result(&waiting) == EINTR,
+       "an operation that waits for a pass over runs can be interrupted");
     gate_open(&gate);
     while (pf_pool_status(fs->env.pool, NULL, 0))
         usleep(100);
-    ok(control.opens == 2, "stops within the profiles that it has come to");
+    ok(control.opens == 2, "a pass without waiters stops at the profiles that are already open");
     text_has(fs, "slow/runs/overview/profiles_summary.csv", "\n2,made-up,",
-             "and is made anew when it is asked for again");
+             "an interrupted pass runs again when its file is read");
     pf_fs_free(fs);
 }
 
@@ -281,22 +276,27 @@ static void test_kept(const char *folder)
     struct pf_fs *fs = mount_with_cache(folder, cache);
     char *first = text_at(fs, ".profilefs/tables/summary.csv");
     char *functions = text_at(fs, ".profilefs/tables/functions.csv");
-    ok(control.opens > 3 && strstr(functions, ",run2\n"), "tables of all profiles open them");
+    ok(control.opens > 3 && strstr(functions, ",run2\n"),
+       "the tables in .profilefs/tables open all profiles");
     pf_fs_free(fs);
     fs = mount_with_cache(folder, cache);
     char *again = text_at(fs, ".profilefs/tables/summary.csv");
-    is(again, first, "a later mount has the same summary");
+    is(again, first, "a later mount has the same summary.csv");
     free(again);
     again = text_at(fs, ".profilefs/tables/functions.csv");
-    is(again, functions, "and functions");
+    is(again, functions, "a later mount has the same functions.csv");
     free(again);
-    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun2,made-up,", "so has runs/");
-    names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n", "with its metrics");
-    ok(control.opens == 1 + 1 + 1, "and opens only what can't be opened, each time");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun2,made-up,",
+             "runs/ of a later mount has the same profiles");
+    names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n",
+              "runs/ of a later mount has the same metrics");
+    ok(control.opens == 1 + 1 + 1,
+       "a later mount opens only the profile that cannot be opened, once per table");
     pf_fs_free(fs);
     write_text(folder, "run2", "1 5 3");
     fs = mount_with_cache(folder, cache);
-    text_has(fs, ".profilefs/tables/summary.csv", ",1,5,time,", "what has changed is read anew");
+    text_has(fs, ".profilefs/tables/summary.csv", ",1,5,time,",
+             "a later mount reads a profile that has changed");
     pf_fs_free(fs);
     free(first);
     free(functions);

@@ -404,7 +404,7 @@ static void try_all(const char *folder, bool landlock)
         errno = 0;
         bool done = attempts[i].attempt(folder) >= 0, denied = errno == EACCES || errno == EPERM;
         if (attempts[i].allowed)
-            ok(done, "it allows to %s", attempts[i].what);
+            ok(done, "the sandbox allows to %s", attempts[i].what);
         else if (landlock || !attempts[i].landlock)
             ok(!done && denied, "the sandbox refuses to %s", attempts[i].what);
     }
@@ -415,8 +415,9 @@ static void test_newer_calls(void)
 {
     static const int calls[] = {470, 500, 1000, 100000};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        ok(syscall(calls[i], 0, 0, 0) == -1 && errno == ENOSYS, "call %d does not exist", calls[i]);
-    ok(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS, "clone3 does not exist");
+        ok(syscall(calls[i], 0, 0, 0) == -1 && errno == ENOSYS, "unknown system call %d returns ENOSYS",
+           calls[i]);
+    ok(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS, "clone3 returns ENOSYS");
 }
 
 static bool is_kept(struct pf_cache *cache, uint64_t source)
@@ -439,11 +440,11 @@ static void keep(struct pf_cache *cache, uint64_t source)
 static void test_cache(const char *folder)
 {
     struct pf_cache *cache = pf_cache_new(folder);
-    ok(is_kept(cache, 1), "the cache is read");
+    ok(is_kept(cache, 1), "the cache can be read in the sandbox");
     keep(cache, 2);
-    ok(is_kept(cache, 2), "and written");
+    ok(is_kept(cache, 2), "the cache can be written in the sandbox");
     pf_cache_prune(cache, 0, 0);
-    ok(!is_kept(cache, 1), "and pruned");
+    ok(!is_kept(cache, 1), "the cache can be pruned in the sandbox");
     pf_cache_free(cache);
 }
 
@@ -516,11 +517,12 @@ static void test_root_without_landlock(char *folder, char *cache)
         ok(open(name, O_WRONLY | O_CLOEXEC) < 0 && errno == EACCES,
            "without Landlock, root's mount cannot write root's files");
         ok(open(path_in(folder, "new"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EACCES,
-           "it cannot make files in root's folders");
-        ok(open(name, O_RDONLY | O_CLOEXEC) >= 0, "it can read root's files");
-        ok(syscall(SYS_setresuid, -1, 0, -1) && syscall(SYS_setreuid, -1, 0), "it cannot become root again");
-        ok(spill(folder) >= 0, "it can make spill files");
-        ok(getuid() == 0, "its real user is still the mounter");
+           "without Landlock, root's mount cannot create files in root's folders");
+        ok(open(name, O_RDONLY | O_CLOEXEC) >= 0, "without Landlock, root's mount can read root's files");
+        ok(syscall(SYS_setresuid, -1, 0, -1) && syscall(SYS_setreuid, -1, 0),
+           "without Landlock, root's mount cannot become root again");
+        ok(spill(folder) >= 0, "without Landlock, root's mount can create temporary files");
+        ok(getuid() == 0, "without Landlock, the real user of root's mount is still root");
     }
     pf_sandbox_free(sandbox);
 }
@@ -557,17 +559,17 @@ int main(void)
     struct pf_cache *kept = pf_cache_new(cache);
     keep(kept, 1);
     pf_cache_free(kept);
-    ok(run_apart(test_sandbox, folder, cache) == 0, "a process in the sandbox ends by itself");
+    ok(run_apart(test_sandbox, folder, cache) == 0, "a process in the sandbox exits by itself");
 #ifdef __x86_64__
     int status = run_apart(test_other_architecture, folder, cache);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != NO_FILTER)
         ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
-           "a call of another architecture ends all threads of the process");
+           "a system call of another architecture kills the whole process");
 #endif
     /* A user namespace may not map the user that replaces root. */
     if (getuid() == 0 && !chown(cache, 65534, 65534))
         ok(run_apart(test_root_without_landlock, folder, cache) == 0,
-           "root's process without Landlock ends by itself");
+           "root's process without Landlock exits by itself");
     temp_dir_remove(folder);
     temp_dir_remove(cache);
     return done();

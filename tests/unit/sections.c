@@ -73,7 +73,7 @@ static void all_sections(void)
         "\n## Hot path\n\n- 100% `main`\n- 70.00% `f|x`\n"
         "\n## Callers\n\n- `f|x`: `main` 70.00%, `f|x` 30.00%\n- `g`: `main` 20.00%\n- `main`: no callers\n"
         "\n## Balance\n\n- threads: `t0` has 9000 (9.00 us), 1.80 times the mean of 2 (5000 (5.00 us))\n",
-        "hottest functions, hot path, callers and balance");
+        "summary.md has hottest functions, hot path, callers and balance");
     fake_free(&fake);
 }
 
@@ -96,9 +96,9 @@ static void long_paths_and_names(void)
     ok(path && end &&
            end + 1 - path ==
                (ptrdiff_t)(strlen("## Hot path\n\n") + 16 * size + strlen("- ... (4 more) ...\n")),
-       "of a long path, the first and last eight steps are shown");
+       "the first and last eight steps of a long path are shown");
     ok(path && !strncmp(path + strlen("## Hot path\n\n") + 8 * size, "- ... (4 more) ...\n", 19),
-       "    and the others counted");
+       "the other steps of a long path are counted");
     ok(strstr(text, "| `abcde...` |"), "names are cut to the limit");
     free(text);
     fake_free(&fake);

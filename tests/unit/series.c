@@ -69,11 +69,12 @@ static void functions_over_three_runs(void)
     add_run(series, 0, "ns", 10, 0, PF_SERIES_FUNCTIONS);
     add_run(series, 1, "ns", 20, 4, PF_SERIES_FUNCTIONS);
     add_run(series, 2, "ns", 15, 6, PF_SERIES_FUNCTIONS);
-    series_are(series,
-               "10,15,5,50,10,15,20,4.08248290463863,3,-1,f\n"
-               "0,0,0,,0,0,0,0,3,-1,main\n"
-               ",6,6,,4,5,6,1,2,-1,g;h\n",
-               "a name has a row: of the first and last run, and over those that have it");
+    series_are(
+        series,
+        "10,15,5,50,10,15,20,4.08248290463863,3,-1,f\n"
+        "0,0,0,,0,0,0,0,3,-1,main\n"
+        ",6,6,,4,5,6,1,2,-1,g;h\n",
+        "a function has a row with its first and last run and its statistics over the runs that have it");
 }
 
 static void times_are_brought_to_ns(void)
@@ -84,7 +85,7 @@ static void times_are_brought_to_ns(void)
     series_are(series,
                "10000,9000,-1000,-10,9000,9500,10000,500,2,-1,main;f\n"
                ",5,5,,5,5,5,0,1,-1,main;g:h\n",
-               "call paths of runs meet by name, times in ns");
+               "call paths of runs are matched by name, with times in nanoseconds");
 }
 
 static void a_step(void)
@@ -92,12 +93,12 @@ static void a_step(void)
     static const double step[] = {10, 11, 9, 10, 20, 21, 19}, noise[] = {10, 14, 9, 12, 13, 8, 11},
                         flat[] = {5, 5, 5, 5}, late[] = {5, 5, 5, 5, 5, 6},
                         small[] = {1000, 1000, 1000, 1001}, few[] = {1, 1, 9};
-    ok(pf_find_step(step, 7) == 4, "a series steps where two levels fit it best");
-    ok(pf_find_step(noise, 7) == -1, "a step within the noise is none");
-    ok(pf_find_step(flat, 4) == -1, "what is flat has none");
+    ok(pf_find_step(step, 7) == 4, "a step is where two levels fit the values best");
+    ok(pf_find_step(noise, 7) == -1, "a step within the noise does not count");
+    ok(pf_find_step(flat, 4) == -1, "constant values have no step");
     ok(pf_find_step(late, 6) == 5, "the last run may be the step");
-    ok(pf_find_step(small, 4) == -1, "less than one percent is none");
-    ok(pf_find_step(few, 3) == -1, "three runs tell nothing");
+    ok(pf_find_step(small, 4) == -1, "a step of less than one percent does not count");
+    ok(pf_find_step(few, 3) == -1, "three runs are too few for a step");
 }
 
 static void what_changed_most(void)
@@ -122,7 +123,7 @@ static void what_changed_most(void)
        "shrank\n"
        "        change   change%         first          last  since  name\n"
        "            -6   -85.71%             7             1      d  g;h\n",
-       "what grew and what shrank is listed, and since which run");
+       "functions that grew and functions that shrank are listed with the run of their step");
     pf_buf_free(&out);
     pf_changes_free(&changes);
     pf_series_free(series);
@@ -146,7 +147,7 @@ static void columns_stay_apart(void)
     pf_buf_char(&out, '\0');
     ok(strstr(out.data,
               "\n +123456789012344 +12345678901234400.00%             1 123456789012345    b\\n  f\n"),
-       "columns stay apart however long their numbers, and a row is a line");
+       "columns are separated by a blank however long their numbers are, and a row is one line");
     pf_buf_free(&out);
     pf_changes_free(&changes);
     pf_series_free(series);
@@ -165,7 +166,7 @@ static void many_names(void)
         names++;
         right += change.runs == RUNS;
     }
-    ok(names == 3 && right == 3, "values of many runs go through the sorter");
+    ok(names == 3 && right == 3, "values of many runs are sorted in a temporary file");
     pf_series_free(series);
 }
 

@@ -51,8 +51,10 @@ static void hot_functions(void)
         const char *end, *behaviour;
     } cases[] = {
         {99, 2 + 100, " f98\n", "hot.txt: 100 functions have a line each"},
-        {100, 2 + 100 + 1, "\n(1 more function: functions.csv)\n", "hot.txt: one more is counted"},
-        {1100, 2 + 100 + 1, "\n(1001 more functions: functions.csv)\n", "hot.txt: so are a thousand more"},
+        {100, 2 + 100 + 1, "\n(1 more function: functions.csv)\n",
+         "hot.txt: the 101st function is counted on an extra line"},
+        {1100, 2 + 100 + 1, "\n(1001 more functions: functions.csv)\n",
+         "hot.txt: a thousand more functions are counted on an extra line"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fake fake;
@@ -105,7 +107,7 @@ static void small_contexts_are_left_out(void)
           "         2    0.10%          2    least\n"
           "         1    0.05%               (2 more)\n"
           "         1    0.05%             (1 more)\n",
-          "tree.txt: what holds less than 0.1 % is one line below its siblings");
+          "tree.txt: siblings with less than 0.1 % share a line below the others");
     fake_free(&fake);
 }
 
@@ -124,7 +126,7 @@ static void doubles_are_left_out_as_well(void)
           " inclusive    incl%  exclusive  context\n"
           "      1000     100%      999.5  main\n"
           "       0.5    0.05%               (2 more)\n",
-          "tree.txt: doubles below 0.1 % are left out");
+          "tree.txt: siblings with doubles below 0.1 % share a line");
     fake_free(&fake);
 }
 
@@ -142,7 +144,7 @@ static void negative_values_leave_nothing_out(void)
           "      9999     100%      10000  main\n"
           "        -1   -0.01%        -50    f\n"
           "        49    0.49%         49      g\n",
-          "tree.txt: nothing is left out where an inclusive value is negative");
+          "tree.txt: all children are shown where an inclusive value is negative");
     fake_free(&fake);
 }
 
@@ -158,8 +160,8 @@ static void tree_is_cut(void)
         fake_finish(&fake);
         ends_in(&fake, m, PF_METRIC_TREE, LINES,
                 more ? " f\n(cut at 2000 lines)\n" : "[depth 1997] (1 more)\n",
-                more ? "tree.txt: one line too many, and the last one says so"
-                     : "tree.txt: has up to 2000 lines");
+                more ? "tree.txt: the last line of a view that was cut says so"
+                     : "tree.txt: 2000 lines are shown completely");
         fake_free(&fake);
     }
 }
@@ -197,7 +199,8 @@ static void callers_stand_below_their_functions(void)
           "        15   15.00%  f\n"
           "        15   15.00%    main\n"
           "         2    2.00%  main\n",
-          "bottom_up.txt: callers have the part that came through them; a loop belongs to its function");
+          "bottom_up.txt: a caller has the part of the value that came through it; a loop belongs to its "
+          "function");
     fake_free(&fake);
 }
 
@@ -221,8 +224,8 @@ static void small_callers_are_left_out(void)
           "         5    0.50%    a\n"
           "         8    0.80%    (2 more callers)\n"
           "         8    0.80%  (2 more functions)\n",
-          "bottom_up.txt: what holds less than 0.5 % is one line below its siblings; ties are in order of "
-          "names");
+          "bottom_up.txt: siblings with less than 0.5 % share a line below the others; equal values are in "
+          "order of names");
     fake_free(&fake);
 }
 
@@ -240,7 +243,7 @@ static void doubles_and_unnamed_functions(void)
           "100 total\n" BOTTOM_UP_HEAD "      99.6   99.60%  f\n"
           "      99.6   99.60%    \n"
           "       0.4    0.40%  (1 more function)\n",
-          "bottom_up.txt: doubles, and a caller without a name");
+          "bottom_up.txt: values may be doubles, and a caller may have no name");
     fake_free(&fake);
 }
 
@@ -252,10 +255,9 @@ static void nothing_to_show_from_the_bottom(void)
     add(&fake, PF_NO_CONTEXT, "main", m, -1);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_BOTTOM_UP, "-1 ns total\n" BOTTOM_UP_HEAD,
-          "bottom_up.txt: a header only without a positive total");
-    shows(&fake, none, PF_METRIC_BOTTOM_UP,
-          "stddev cannot be summed over contexts; see contexts.csv\n",
-          "bottom_up.txt: one line where the metric does not add up");
+          "bottom_up.txt: a metric without a positive total has a header only");
+    shows(&fake, none, PF_METRIC_BOTTOM_UP, "stddev cannot be summed over contexts; see contexts.csv\n",
+          "bottom_up.txt: a metric that does not add up over contexts has one line");
     fake_free(&fake);
 }
 
@@ -275,7 +277,7 @@ static void a_million_callers(void)
           "         7     100%        f\n         7     100%          f\n         7     100%            f\n"
           "         7     100%              f\n         7     100%                f\n         7     100%     "
           "             f\n",
-          "bottom_up.txt: eight levels of callers are shown");
+          "bottom_up.txt: at most eight levels of callers are shown");
     fake_free(&fake);
 }
 
@@ -296,8 +298,8 @@ static void bottom_up_is_cut(void)
         }
         fake_finish(&fake);
         ends_in(&fake, m, PF_METRIC_BOTTOM_UP, LINES, more ? "\n(cut at 500 lines)\n" : "    f0.0\n",
-                more ? "bottom_up.txt: one line too many, and the last one says so"
-                     : "bottom_up.txt: has up to 500 lines");
+                more ? "bottom_up.txt: the last line of a view that was cut says so"
+                     : "bottom_up.txt: 500 lines are shown completely");
         fake_free(&fake);
     }
 }

@@ -51,15 +51,15 @@ static bool sorts(size_t n, uint64_t limit, bool presorted)
 
 static void test_sorter(void)
 {
-    ok(sorts(0, 1 << 20, false), "nothing sorts to nothing");
+    ok(sorts(0, 1 << 20, false), "a sorter without records returns none");
     ok(sorts(1000, 1 << 20, false), "records that fit into memory are sorted");
-    ok(sorts(1000, 1 << 20, true), "so are those that are sorted already");
-    ok(sorts(200000, 1 << 20, false), "more are sorted by way of a file");
-    ok(sorts(4096, 0, false), "exactly as many as fit");
-    ok(sorts(4097, 0, false), "one more than fits");
-    ok(sorts(100000, 0, true), "runs that follow one another");
+    ok(sorts(1000, 1 << 20, true), "records that are sorted already stay sorted");
+    ok(sorts(200000, 1 << 20, false), "records that exceed memory are sorted in a file");
+    ok(sorts(4096, 0, false), "as many records as fit into memory are sorted");
+    ok(sorts(4097, 0, false), "one record more than fits into memory is sorted");
+    ok(sorts(100000, 0, true), "runs whose keys do not overlap are merged");
     ok(sorts_by(1, 1000, 1 << 20, false) && sorts_by(1, 200000, 0, false),
-       "equal ones stay in the order in which they were added, also in a file");
+       "equal records stay in the order of their addition, also in a file");
     ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
@@ -127,15 +127,16 @@ static bool finds_all(size_t n, uint64_t limit, size_t ordered)
 
 static void test_lookup(void)
 {
-    ok(finds_all(0, 1 << 20, 0), "nothing is found in nothing");
-    ok(finds_all(5000, 1 << 20, 0), "what was added is found, and nothing else");
-    ok(finds_all(5000, 0, 0), "also where it is held in a file");
-    ok(finds_all(1500000, 0, 0), "however many there are");
-    ok(finds_all(5000, 1 << 20, 5000) && finds_all(5000, 0, 5000), "what comes in order is found");
+    ok(finds_all(0, 1 << 20, 0), "a lookup without entries finds none");
+    ok(finds_all(5000, 1 << 20, 0), "a lookup in memory finds its entries and no others");
+    ok(finds_all(5000, 0, 0), "a lookup in a file finds its entries and no others");
+    ok(finds_all(1500000, 0, 0), "a lookup finds each of 1500000 entries");
+    ok(finds_all(5000, 1 << 20, 5000) && finds_all(5000, 0, 5000),
+       "a lookup finds entries that were added in order");
     ok(finds_all(5000, 1 << 20, 3000) && finds_all(5000, 0, 3000),
-       "and what comes in order up to some entry");
+       "a lookup finds entries of which only the first were added in order");
 
-    ok(is_right(find_equal, (struct search){0}), "of equals, the first one that has a path counts");
+    ok(is_right(find_equal, (struct search){0}), "of equal entries, the first with a path is found");
 }
 
 int main(void)

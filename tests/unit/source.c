@@ -74,32 +74,35 @@ static void test_reading(void)
     char bytes[32] = {0};
     set_up(&place);
     struct pf_source *source = source_of(&place, "log");
-    is(pf_source_name(source), "log", "a source is called as its entry");
+    is(pf_source_name(source), "log", "a source has the name of its entry");
     ok(!pf_source_open(source, NULL, PF_RAW, &input, &error) && pf_input_size(input) == 10,
        "the source itself is an input");
     ok(pf_input_read(input, bytes, sizeof bytes, 0, &error) == 10 && !strcmp(bytes, "0123456789"),
-       "a read gives what there is");
-    ok(pf_input_read(input, bytes, 3, 5, &error) == 3 && !memcmp(bytes, "567", 3), "anywhere");
+       "a read returns the bytes of the file");
+    ok(pf_input_read(input, bytes, 3, 5, &error) == 3 && !memcmp(bytes, "567", 3),
+       "a read may start at any offset");
     ok(pf_input_read(input, bytes, 3, 10, &error) == 0 &&
            pf_input_read(input, bytes, 3, UINT64_MAX, &error) == 0,
-       "and nothing after the end");
+       "a read after the end returns nothing");
     ok(!pf_source_open(source, NULL, PF_RAW, &again, &error) && again == input &&
            pf_source_input_count(source) == 1,
-       "opened twice it is one input");
+       "an input that is opened twice is one input");
     ok(!pf_source_open(source, "db/a", PF_RAW, &again, &error) && pf_input_size(again) == 15,
-       "names of a file's inputs begin in its folder");
+       "names of a file's inputs are relative to its folder");
     struct pf_stamp stamp;
     is(pf_source_input_at(source, 1, &stamp), "db/a", "inputs are listed by the names they were opened by");
-    ok(stamp.size == 15 && pf_source_matches(source, "db/a", &stamp), "with their attributes");
+    ok(stamp.size == 15 && pf_source_matches(source, "db/a", &stamp),
+       "inputs are listed with their attributes");
     ok(!pf_source_input_at(source, 0, &stamp) && stamp.size == 10, "the source itself has no name");
     pf_source_free(source);
 
     source = source_of(&place, "db");
-    ok(open_code(source, "a") == 0 && open_code(source, "sub/b") == 0, "those of a database begin in it");
-    ok(open_code(source, NULL) == EINVAL, "a folder is no file");
+    ok(open_code(source, "a") == 0 && open_code(source, "sub/b") == 0,
+       "names of inputs of a directory are relative to the directory");
+    ok(open_code(source, NULL) == EINVAL, "a folder cannot be opened as a file");
     pf_source_free(source);
     ok(!pf_source_new(place.fd, "absent", &error) && error.code == ENOENT,
-       "what does not exist is no source");
+       "a source that does not exist is not created");
     pf_source_free(NULL);
     tear_down(&place);
 }
@@ -116,19 +119,19 @@ static void check_refusals(const struct place *place, const char *how)
     ok(refused, "%s: symbolic links are not followed anywhere in a path", how);
     ok(open_code(database, "../log") != 0 && open_code(database, "sub/../../log") != 0 &&
            open_code(file, "..") != 0 && open_code(database, "..") != 0,
-       "%s: no path leads out of the folder", how);
-    ok(open_code(database, "/etc/passwd") != 0, "%s: nor does an absolute path", how);
+       "%s: paths with .. are refused", how);
+    ok(open_code(database, "/etc/passwd") != 0, "%s: absolute paths are refused", how);
     ok(open_code(file, "fifo") == EINVAL, "%s: a FIFO is refused without waiting", how);
     ok(open_code(database, "sub") == EINVAL, "%s: a folder is refused as a file", how);
     ok(open_code(database, "none") == ENOENT && open_code(database, "none/at/all") == ENOENT,
-       "%s: missing files are reported as missing", how);
-    ok(open_code(database, "sub//b") == 0 && open_code(database, "./a") == 0, "%s: other spellings are accepted",
-       how);
+       "%s: opening a missing file returns ENOENT", how);
+    ok(open_code(database, "sub//b") == 0 && open_code(database, "./a") == 0,
+       "%s: paths with // and . are accepted", how);
     struct pf_error error = {0};
     struct pf_source *link = pf_source_new(place->fd, "link", &error);
-    ok(!link || open_code(link, NULL) != 0, "%s: nor is a source a link", how);
+    ok(!link || open_code(link, NULL) != 0, "%s: a symbolic link is not a source", how);
     pf_source_free(link);
-    ok(check_code(file) == 0 && check_code(database) == 0, "%s: refused names are not taken for changes", how);
+    ok(check_code(file) == 0 && check_code(database) == 0, "%s: refused names do not count as changes", how);
     pf_source_free(file);
     pf_source_free(database);
 }
@@ -206,9 +209,10 @@ static void check_change(const struct change *change)
     pf_source_open(source, NULL, PF_RAW, &input, &error);
     pf_source_open(source, "log.extra", PF_RAW, &other, &error);
     pf_source_open(source, "db/a", PF_RAW, &other, &error);
-    ok(check_code(source) == 0 && pf_source_intact(source), "%s: initially nothing has changed", change->name);
+    ok(check_code(source) == 0 && pf_source_intact(source), "%s: before the change the source is unchanged",
+       change->name);
     change->make(place.path);
-    ok(check_code(source) == ESTALE, "%s: is noticed", change->name);
+    ok(check_code(source) == ESTALE, "%s: the change is detected", change->name);
     ok(pf_source_intact(source) == change->keeps_bytes, "%s: an open input %s", change->name,
        change->keeps_bytes ? "reads the old bytes" : "no longer reads the old bytes");
     ssize_t n = pf_input_read(input, bytes, 10, 0, &error);
@@ -233,8 +237,6 @@ static void test_changes(void)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         check_change(&changes[i]);
 }
-
-/* ---- probing ------------------------------------------------------------------------------------ */
 
 /* ---- closed sources ----------------------------------------------------------------------------- */
 
@@ -302,7 +304,7 @@ static void test_closed(void)
     struct pf_source *one = closed_like(top, "log", false, file);
     struct pf_source *many = closed_like(top, "db", true, database);
     ok(!check_code(one) && !check_code(many), "closed sources detect no change");
-    ok(descriptors() == before, "without a descriptor");
+    ok(descriptors() == before, "closed sources have no descriptor");
 
     write_text(place.path, "other", "of no interest");
     ok(!check_code(one), "a new entry that was not looked up is no change");
@@ -311,20 +313,22 @@ static void test_closed(void)
     must(pf_source_input_at(file, 0, &stamp) == NULL && pf_source_matches(many, "sub/b", &stamp) == 0);
 
     ok(!pf_source_reopen(many, &error) && open_code(many, "a") == 0 && pf_source_input_count(many) == 4,
-       "after acquiring, recorded inputs can be opened");
+       "recorded inputs can be opened after the source is opened again");
     pf_source_close(many);
-    ok(descriptors() == before && !check_code(many), "and closed again");
+    ok(descriptors() == before && !check_code(many), "a source can be closed again");
     write_text(place.path, "db/sub/c", "new");
-    ok(check_code(many) == ESTALE, "a new entry in one of its folders is a change");
+    ok(check_code(many) == ESTALE, "a new entry in a recorded folder is a change");
     unlink(path_in(place.path, "db/sub/c"));
 
     struct pf_source *again = pf_source_at(top, "db", true, &error);
     pf_source_input_at(database, 0, &stamp);
     must(!pf_source_record(again, "a", &stamp, &error));
-    ok(!check_code(again), "a member that is as it was");
+    ok(!check_code(again), "a recorded input that is unchanged is no change");
     write_text(place.path, "db/a", "rewritten in place");
-    ok(check_code(again) == ESTALE, "so is a member that was written in place, which its folder does not show");
-    ok(!pf_source_reopen(again, &error) && open_code(again, "a") == ESTALE, "it cannot be opened any more");
+    ok(check_code(again) == ESTALE,
+       "a recorded input that was written in place is a change, although its folder is unchanged");
+    ok(!pf_source_reopen(again, &error) && open_code(again, "a") == ESTALE,
+       "an input that has changed cannot be opened");
 
     struct pf_source *const all[] = {file, database, one, many, again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -357,17 +361,19 @@ static void test_close_files(void)
     ok(pf_input_read(input, bytes, 1, 0, &error) == 1, "files of a source that are held stay open");
     pf_source_release_files(source);
     pf_source_close_files(source);
-    ok(descriptors() == before, "the files of others are closed");
-    ok(!check_code(source) && pf_source_intact(source), "while nothing has changed");
+    ok(descriptors() == before, "files of a source that are not held are closed");
+    ok(!check_code(source) && pf_source_intact(source), "closing the files is no change");
     ok(!pf_source_hold_files(source, &error) && pf_input_read(input, bytes, 1, 0, &error) == 1,
-       "acquiring it opens the same input again");
+       "holding the files again reopens the same input");
     pf_source_release_files(source);
     pf_source_close_files(source);
     replace_text(place.path, "db/a", "another file");
-    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "but never another version of the file");
-    ok(descriptors() == before, "of which nothing stays open");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE,
+       "holding the files fails if a file was replaced");
+    ok(descriptors() == before, "a failed hold leaves no descriptor open");
     unlink(path_in(place.path, "db/a"));
-    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "a deleted file is a change too");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE,
+       "holding the files fails if a file was deleted");
     pf_source_free(source);
     pf_folder_free(top);
     tear_down(&place);
@@ -386,13 +392,15 @@ static void test_counted(void)
     ok(!pf_input_done(first, &error) && pf_input_read(second, &byte, 1, 0, &error) == 1,
        "a file that was opened twice and counted stays open until its second use is done");
     ok(!pf_input_done(second, &error) && pf_input_read(second, &byte, 1, 0, &error) == -1,
-       "then it is closed");
+       "a file that was opened twice and counted is closed after its second use");
     ok(!pf_source_open(source, "a", PF_COUNTED, &first, &error) &&
            pf_input_read(first, &byte, 1, 0, &error) == 1,
-       "and can be opened again");
+       "a counted file can be opened again after it was closed");
     pf_source_free(source);
     tear_down(&place);
 }
+
+/* ---- probing ------------------------------------------------------------------------------------ */
 
 static void test_probing(void)
 {
@@ -408,18 +416,18 @@ static void test_probing(void)
     ok(pf_probe_head(&probe, 8, &have) == head && have >= 8, "a probe sees the first bytes");
     pf_probe_head(&probe, SIZE_MAX, &have);
     ok(have == PF_HEAD_MAX && head[PF_HEAD_MAX - 1] == 'x',
-       "and at most the limit, whatever the driver requests");
+       "a probe sees at most PF_HEAD_MAX bytes, whatever the driver requests");
     close(probe.fd);
     probe = (struct pf_probe){
         .name = "log", .size = 100000, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
     pf_probe_head(&probe, 50, &have);
-    ok(have == 10, "of a file that has shrunk it sees the rest");
-    ok(!pf_probe_has(&probe, "log"), "a file has no entries");
+    ok(have == 10, "a probe of a file that has shrunk sees the bytes that are left");
+    ok(!pf_probe_has(&probe, "log"), "a probe finds no entries in a file");
     close(probe.fd);
     probe = (struct pf_probe){.name = "db", .directory = true, .fd = openat(place.fd, "db", O_RDONLY)};
     pf_probe_head(&probe, 50, &have);
     ok(have == 0 && pf_probe_has(&probe, "a") && !pf_probe_has(&probe, "b"),
-       "a folder has entries and no bytes");
+       "a probe of a folder sees entries and no bytes");
     close(probe.fd);
     struct pf_probe_result result;
     probe =
@@ -471,7 +479,7 @@ static void test_threads(void)
         failures += openers[t].failures;
     }
     ok(failures == 0 && pf_source_input_count(source) == 50,
-       "inputs may be opened concurrently, each is recorded once");
+       "inputs may be opened concurrently, and each is recorded once");
     pf_source_free(source);
     tear_down(&place);
 }
@@ -494,7 +502,7 @@ static void test_old_kernel(const struct place *place)
     if (WEXITSTATUS(status) == 77)
         fprintf(stderr, "# no openat2: skipped, seccomp is not available\n");
     else
-        ok(status == 0, "without openat2 the same is refused");
+        ok(status == 0, "without openat2 the same paths are refused");
 }
 
 int main(void)

@@ -18,9 +18,11 @@ static void file_reads(const char *text, const char *table, const char *want, co
                        const char *name)
 {
     struct file file;
+    char about[256];
     file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
+    warnings_are(&file, warnings, about);
     file_close(&file);
 }
 
@@ -30,49 +32,55 @@ static void file_reads(const char *text, const char *table, const char *want, co
 static void sampled(void)
 {
     READS(SAMPLED("milliseconds", "[0],[0,1],[]", "1,0.5,7"), "values", "t,a,time,1000000|t,a>b,time,500000|",
-          "", "weights belong to the full stacks; those of empty ones to nobody");
+          "", "a weight belongs to its whole stack, and that of an empty stack to none");
     READS(SAMPLED("milliseconds", "[0],[0,1],[]", "1,0.5,7"), "trace",
-          "t,1000000,1000000,0,0,a|t,2000000,500000,1,1,b|", "", "a row a sample, from startValue on");
+          "t,1000000,1000000,0,0,a|t,2000000,500000,1,1,b|", "",
+          "trace.csv has one row per sample, starting at startValue");
     READS(SAMPLED("seconds", "[0]", "0.1234567891"), "values", "t,a,time,123456789.1|", "",
           "fractions of a nanosecond are kept");
     READS(SAMPLED("bytes", "[0]", "7") "," SAMPLED("none", "[1]", "2") "," SAMPLED("x", "[1]", "3"), "values",
           "t,a,bytes,7|t~1,b,samples,2|t~2,b,samples,3|", "",
-          "each profile has its own unit, and a name of its own");
+          "each profile has its own unit and a unique name");
     READS(SAMPLED("none", "[0],[7]", "1,-2"), "values", "t,a,samples,1|t,[frame 7],samples,-2|",
-          "warning no-frame|warning negative-weight|", "frames that are not there, negative weights");
+          "warning no-frame|warning negative-weight|",
+          "missing frames get a placeholder, and negative weights are kept");
     READS(SAMPLED("none", "[0],[{\"a\":[2]},1]", "1,2"), "values", "t,a,samples,1|t,[no frame]>b,samples,2|",
-          "warning no-frame|", "frames that are no numbers");
+          "warning no-frame|", "frames that are not numbers get a placeholder");
     READS(SAMPLED("none", "[-1],[1,1.5],[99999999999999999999]", "1,2,4"), "values",
           "t,[frame -1],samples,1|t,b>[frame 1.5],samples,2|t,[frame 99999999999999999999],samples,4|",
-          "warning no-frame|warning no-frame|warning no-frame|", "frame numbers that no frame can have");
+          "warning no-frame|warning no-frame|warning no-frame|",
+          "numbers that no frame has get a placeholder");
     READS(SAMPLED("none", "[[0]],[[0],1],[[]]", "1,2,4"), "values", "t,a,samples,1|t,a>b,samples,2|", "",
-          "a frame in brackets of its own is that frame");
+          "a frame in a list of its own is that frame");
     READS(SAMPLED("none", "[0],[1]", "1"), "values", "t,a,samples,1|", "warning counts|",
-          "the shorter list counts");
+          "samples beyond the list of weights are omitted");
     READS(SAMPLED("none", "[0]", "1,2"), "values", "t,a,samples,1|", "warning counts|",
-          "    whichever it is");
+          "weights beyond the list of samples are omitted");
     READS(SAMPLED("none", "[0]", "\"1\""), "values", "", "warning no-weight|",
-          "a weight that is no number is 0");
+          "a weight that is not a number counts as 0");
 }
 
 static void evented(void)
 {
     READS(EVENTED(O(0, 0) "," O(1, 1.5) "," C(1, 2) "," C(0, 4)), "values",
-          "t,a,samples,3.5|t,a>b,samples,0.5|", "", "the frame on top has the time");
+          "t,a,samples,3.5|t,a>b,samples,0.5|", "", "the innermost open frame has the time");
     READS(EVENTED(O(0, 0) "," O(1, 1.5) "," C(1, 2) "," C(0, 4)), "trace", "t,0,4,0,0,a|t,1.5,0.5,1,1,b|", "",
-          "a row an opening");
+          "trace.csv has one row per opening event");
     READS(EVENTED(O(0, 0) "," O(1, 1)), "values", "t,a,samples,1|t,a>b,samples,8|", "warning not-closed|",
-          "what stays open ends with the profile");
+          "frames that stay open end with the profile");
     READS(EVENTED(O(0, 0) "," O(1, 1) "," C(0, 2)), "values", "t,a,samples,1|t,a>b,samples,1|",
-          "warning close-below|", "a frame is closed with those above it");
+          "warning close-below|", "closing a frame closes the frames that it called");
     READS(EVENTED(O(-1, 0) "," O(1, 1) "," C(1, 2) "," C(-1, 4) "," O(-2, 4) "," C(-2, 5)), "values",
           "t,[frame -1],samples,3|t,[frame -1]>b,samples,1|t,[frame -2],samples,1|",
-          "warning no-frame|warning no-frame|", "frame numbers that no frame can have, in events");
+          "warning no-frame|warning no-frame|",
+          "frame numbers of events that no frame has get a placeholder");
     READS(EVENTED(C(1, 1) "," O(0, 2) "," C(0, 1)), "values", "", "warning stray-close|warning backwards|",
-          "what is not open cannot be closed, nor does time run back");
+          "events that close a frame that is not open are omitted, and so are events whose time runs "
+          "backwards");
     READS(EVENTED("7,{},[1]"), "values", "", "warning bad-event|warning bad-event|warning bad-event|",
-          "no events");
-    READS("{\"type\":\"odd\",\"name\":\"\"}", "values", "", "warning no-type|", "a profile of neither sort");
+          "values that are not events are omitted");
+    READS("{\"type\":\"odd\",\"name\":\"\"}", "values", "", "warning no-type|",
+          "a profile of an unknown type is omitted");
 }
 
 static void files(void)
@@ -92,7 +100,7 @@ static void files(void)
     tree = file.model.contexts;
     ok(tree->count == 3 && tree->file && tree->file[0] == PF_NO_STRING && tree->file[1] == PF_NO_STRING &&
            tree->file[2] != PF_NO_STRING,
-       "functions of one name in several files are one function, and contexts of their own");
+       "functions of one name in several files are one function with separate contexts");
     file_close(&file);
 }
 
@@ -101,18 +109,18 @@ static void order(void)
     file_reads(
         "{\"profiles\":[{\"weights\":[2],\"samples\":[[1]],\"type\":\"sampled\",\"unit\":\"none\"}]," SHARED
         "," SCHEMA "}",
-        "values", "profile 0,b,samples,2|", "", "members stand in any order");
+        "values", "profile 0,b,samples,2|", "", "members of the file may come in any order");
     file_reads("{\"profiles\":[" SAMPLED("none", "[0]", "1") "]}", "values", "", "fatal damaged|",
-               "without frames nothing can be named");
+               "a file without frames has no values");
     file_reads("{" SCHEMA "," SHARED
                ",\"profiles\":[" SAMPLED("none", "[0]", "1") "," SAMPLED("none", "[0],[1],[0]", "5,6,"),
                "values", "t,a,samples,1|t~1,a,samples,5|t~1,b,samples,6|", "warning counts|fatal damaged|",
-               "of a file that was cut, what stands before it");
+               "samples before the end of a truncated file are kept");
     file_reads("{" SCHEMA "," SHARED ",\"profiles\":[" EVENTED(O(0, 0) "," O(1, 2) "," C(1, 3) ",{"),
                "values", "t,a,samples,2|t,a>b,samples,1|", "warning not-closed|fatal damaged|",
-               "    also of events");
+               "events before the end of a truncated file are kept");
     file_reads("{\"profiles\":[" SAMPLED("none", "[0]", "1") "],\"sha", "values", "", "fatal damaged|",
-               "    but without frames nothing");
+               "a truncated file without frames has no values");
 }
 
 static unsigned sure(const char *name, const char *text)
@@ -122,13 +130,15 @@ static unsigned sure(const char *name, const char *text)
 
 static void probing(void)
 {
-    ok(sure("x", "{" SCHEMA "}") > 0, "the schema tells");
+    ok(sure("x", "{" SCHEMA "}") > 0, "a file with the schema is recognised");
     ok(sure("x", "{\"$schema\":\"https:\\/\\/www.speedscope.app\\/file-format-schema.json\",\"a") > 0,
-       "also with escaped slashes");
-    ok(sure("x", "{\"profiles\":[{}],\"shared\":{\"frames\":[") > 0, "so do shared and profiles together");
+       "a schema with escaped slashes is recognised");
+    ok(sure("x", "{\"profiles\":[{}],\"shared\":{\"frames\":[") > 0,
+       "a file with shared frames and profiles is recognised");
     ok(!sure("x.json", "{\"profiles\":[{}],\"other\":{}}") && !sure("x.json", "{\"shared\":{}}"),
-       "neither alone does");
-    ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"), "nor does another schema");
+       "a file with only shared frames or only profiles is rejected");
+    ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"),
+       "a file with another schema is rejected");
 }
 
 /* Weights whose sum in units of 10^-12 ns exceeds 128 bits. */
@@ -151,12 +161,12 @@ static void long_times(void)
         file_open(&file, &pf_speedscope_driver, "a.json", text, size, 1 << 20);
         rows = table_text(&file.model, "trace", PF_UNRESTRICTED, 1 << 20);
         snprintf(part, sizeof part, "|t,%s1e+26,", signs[i]);
-        ok(strstr(rows, part) != NULL, "times are saturated, the sign being \"%s\"", signs[i]);
+        ok(strstr(rows, part) != NULL, "times beyond 128 bits are saturated, with the sign \"%s\"", signs[i]);
         const struct pf_rows *warnings = file.model.warnings;
         size_t n = pf_rows_count(warnings), found = 0;
         for (size_t k = 0; k < n; k++)
             found += !strcmp(pf_rows_at(warnings, k)[3].text, "time-range");
-        ok(*signs[i] || found == 1, "    which is warned of once"); /* negative weights: not checked */
+        ok(*signs[i] || found == 1, "saturated times are reported once"); /* negative weights: not checked */
         file_close(&file);
         free(rows);
         free(text);

@@ -114,15 +114,16 @@ static void check(const char *name, uint64_t limit)
     ok(added, "%s: rows are added and changed", name);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
         const char *how = t ? "looked up" : "looked through";
-        ok(walks(&model, &tables[t], PF_UNRESTRICTED), "%s, %s: all rows are as they were added", name, how);
+        ok(walks(&model, &tables[t], PF_UNRESTRICTED), "%s, %s: a walk yields all rows as they were added",
+           name, how);
         ok(walks(&model, &tables[t], (struct pf_restriction){3, -1, -1, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){0, -1, -1, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){THREADS - 1, -1, 2, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){THREADS, -1, -1, -1}),
-           "%s, %s: those of a partition", name, how);
+           "%s, %s: a walk restricted to a partition yields its rows", name, how);
         ok(walks(&model, &tables[t], (struct pf_restriction){-1, -1, 0, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){-1, -1, 4, -1}),
-           "%s, %s: those of a metric", name, how);
+           "%s, %s: a walk restricted to a metric yields its rows", name, how);
     }
     pf_stored_free(stored);
     pf_tree_free(model.contexts);

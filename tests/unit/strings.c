@@ -28,16 +28,16 @@ static void test_strings(void)
     struct pf_error error;
     struct pf_strings *strings = pf_strings_new();
     ok(intern(strings, "main") == 0 && intern(strings, "f") == 1 && intern(strings, "main") == 0,
-       "each string is held once, numbered in order of first appearance");
+       "equal strings have one number, assigned in order of first appearance");
     uint32_t empty = pf_intern(strings, NULL, 0, &error);
-    ok(empty == intern(strings, "") && reads(strings, empty, "", 0), "the empty string is one like others");
+    ok(empty == intern(strings, "") && reads(strings, empty, "", 0), "the empty string has one number");
     ok(pf_intern(strings, "a\0b", 3, &error) != pf_intern(strings, "a\0c", 3, &error),
        "strings may hold any bytes");
-    ok(pf_strings_count(strings) == 5, "they are counted");
+    ok(pf_strings_count(strings) == 5, "the pool counts distinct strings");
     ok(pf_interned(strings, PF_NO_STRING).type == PF_ABSENT && pf_interned(strings, 5).type == PF_ABSENT,
-       "no string is an absent cell");
+       "a number without a string is an absent cell");
     ok(pf_interned(strings, 0).plain && !pf_interned(strings, intern(strings, "a,b")).plain,
-       "a string knows whether it needs quotes");
+       "a string cell states whether the string needs quotes in CSV");
     pf_strings_free(strings);
 }
 
@@ -53,15 +53,15 @@ static void test_many_strings(void)
         snprintf(name, sizeof name, "name %d", i % 100000);
         intern(strings, name);
     }
-    ok(pf_strings_count(strings) == 100002, "a hundred thousand strings are told apart");
-    ok(pf_interned(strings, 0).text == first, "and the first has never moved");
-    ok(reads(strings, big, large, 300000), "a string may be larger than the pool's pieces");
+    ok(pf_strings_count(strings) == 100002, "a hundred thousand strings have distinct numbers");
+    ok(pf_interned(strings, 0).text == first, "the address of a string never changes");
+    ok(reads(strings, big, large, 300000), "a string may be larger than the pool's chunks");
     int right = 0;
     for (int i = 0; i < 100000; i++) {
         int size = snprintf(name, sizeof name, "name %d", i);
         right += reads(strings, (uint32_t)i + 2, name, (size_t)size);
     }
-    ok(right == 100000, "each number leads to its string");
+    ok(right == 100000, "the number of a string returns its text");
     free(large);
     pf_strings_free(strings);
 }
@@ -73,8 +73,8 @@ static void test_rows(void)
     struct pf_error error;
     struct pf_rows *rows = pf_rows_new(4);
     char text[32];
-    ok(pf_rows_count(rows) == 0 && pf_rows_columns(rows) == 4, "rows begin empty");
-    ok(pf_rows_count(NULL) == 0, "no rows are counted as none");
+    ok(pf_rows_count(rows) == 0 && pf_rows_columns(rows) == 4, "a new list of rows is empty");
+    ok(pf_rows_count(NULL) == 0, "NULL counts as an empty list of rows");
     bool added = true;
     for (int i = 0; i < 3000; i++) {
         pf_int128 wide = (pf_int128)i << 100;
@@ -93,14 +93,14 @@ static void test_rows(void)
         right += row[0].i == i && row[1].size == (size_t)size && !memcmp(row[1].text, text, (size_t)size) &&
                  wide && row[3].d == i / 4.0;
     }
-    ok(right == 3000, "and read as they were, text and wide integers copied");
+    ok(right == 3000, "rows are read as they were added, text and wide integers copied");
     pf_rows_free(rows);
     pf_rows_free(NULL);
 
     rows = pf_rows_new(0);
     for (int i = 0; i < 300; i++)
         added &= !pf_rows_add(rows, NULL, &error);
-    ok(added && pf_rows_count(rows) == 300, "rows of no columns are counted");
+    ok(added && pf_rows_count(rows) == 300, "rows without columns are counted");
     pf_rows_free(rows);
 }
 

@@ -71,7 +71,7 @@ static void rows_are(struct pf_sums *sums, struct pf_restriction only, const cha
 {
     struct pf_buf have = rows_of(sums, only, false), resumed = rows_of(sums, only, true);
     is(have.data, want, name);
-    is(resumed.data, want, "    and from saved positions too");
+    is(resumed.data, want, "reading from saved positions gives the same rows");
     pf_buf_free(&have);
     pf_buf_free(&resumed);
 }
@@ -85,12 +85,14 @@ static void values_are_added_up(void)
     add(sums, 2, 7, 0, pf_int(-9));
     finished(sums);
     rows_are(sums, PF_UNRESTRICTED, "0,3,0,2|0,7,1,1|2,7,0,-4|",
-             "sums come by partition, context and metric");
-    rows_are(sums, (struct pf_restriction){2, -1, -1, -1}, "2,7,0,-4|", "those of a partition");
-    rows_are(sums, (struct pf_restriction){1, -1, -1, -1}, "", "a partition may have none");
-    rows_are(sums, (struct pf_restriction){-1, 7, -1, -1}, "0,7,1,1|2,7,0,-4|", "those of a context");
-    rows_are(sums, (struct pf_restriction){-1, 7, 0, -1}, "2,7,0,-4|", "of a context and a metric");
-    rows_are(sums, (struct pf_restriction){0, 7, -1, -1}, "0,7,1,1|", "of a partition and a context");
+             "sums are ordered by partition, context and metric");
+    rows_are(sums, (struct pf_restriction){2, -1, -1, -1}, "2,7,0,-4|", "a partition has its own sums");
+    rows_are(sums, (struct pf_restriction){1, -1, -1, -1}, "", "a partition may have no sums");
+    rows_are(sums, (struct pf_restriction){-1, 7, -1, -1}, "0,7,1,1|2,7,0,-4|", "a context has its own sums");
+    rows_are(sums, (struct pf_restriction){-1, 7, 0, -1}, "2,7,0,-4|",
+             "sums can be restricted to a context and a metric");
+    rows_are(sums, (struct pf_restriction){0, 7, -1, -1}, "0,7,1,1|",
+             "sums can be restricted to a partition and a context");
     pf_sums_free(sums);
 }
 
@@ -127,7 +129,7 @@ static void keys_cannot_be_chosen(void)
 {
     struct pf_sums *sums = pf_sums_new(1 << 28, false);
     ok(returns_within(5, add_to_chosen_keys, sums),
-       "no choice of partitions and contexts makes all keys meet");
+       "chosen partitions and contexts do not make the hash table slow");
     pf_sums_free(sums);
 }
 
@@ -139,7 +141,7 @@ static void one_partition_needs_no_second_order(void)
     add(sums, 1, 9, 0, pf_int(3));
     finished(sums);
     rows_are(sums, (struct pf_restriction){-1, 9, -1, -1}, "1,9,0,3|1,9,1,1|",
-             "a context's sums where all are of one partition");
+             "sums of a context are found if all sums are of one partition");
     pf_sums_free(sums);
 }
 
@@ -158,7 +160,7 @@ static void numbers_are_exact(void)
     finished(sums);
     rows_are(sums, PF_UNRESTRICTED,
              "0,0,0,18446744073709551614|0,1,0,202914184810805067765|0,2,0,1|0,3,0,1.5|",
-             "integers beyond 64 bits, doubles without what rounding leaves out");
+             "sums exceed 64 bits as integers, and compensate rounding errors as doubles");
     pf_sums_free(sums);
 }
 
@@ -170,7 +172,8 @@ static void zeros_are_rows_if_asked_for(void)
         add(sums, 0, 0, 0, pf_int(-3));
         add(sums, 0, 1, 0, pf_double(0));
         finished(sums);
-        rows_are(sums, PF_UNRESTRICTED, zeros ? "0,0,0,0|0,1,0,0|" : "", "zeros");
+        rows_are(sums, PF_UNRESTRICTED, zeros ? "0,0,0,0|0,1,0,0|" : "",
+                 "a sum of zero is a row only if requested");
         pf_sums_free(sums);
     }
 }
@@ -193,7 +196,7 @@ static void memory_does_not_matter(void)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct pf_buf have = rows_of(small, all[i], false), want = rows_of(large, all[i], false);
         ok(have.size > 2 && have.size == want.size && !memcmp(have.data, want.data, want.size),
-           "spilled sums are the same: restriction %zu", i);
+           "sums in a temporary file equal those in memory: restriction %zu", i);
         pf_buf_free(&have);
         pf_buf_free(&want);
     }
@@ -216,7 +219,7 @@ static void damaged_positions_are_refused(void)
         abort();
     ok(pf_sums_cursor.ops.restore(&cursor, &beyond, sizeof beyond, &error) && error.code == EINVAL,
        "a position beyond the end is refused");
-    ok(pf_sums_cursor.ops.restore(&cursor, &beyond, 3, &error), "and one of another size");
+    ok(pf_sums_cursor.ops.restore(&cursor, &beyond, 3, &error), "a position of another size is refused");
     pf_sums_cursor.ops.close(&cursor);
     pf_sums_free(sums);
 }

@@ -133,7 +133,7 @@ static void lines_fit(struct fake *fake, struct pf_restriction only, int rows, c
 {
     struct pf_buf want = text_of(fake, only);
     ok(lines_from_anywhere(fake, only, want.data) == rows + 1,
-       "%s: lines are as long as they are measured, and the same from wherever they are read", what);
+       "%s: a line has its measured length and the same bytes from any saved position", what);
     pf_buf_free(&want);
 }
 
@@ -153,9 +153,12 @@ static void row_sizes(struct fake *fake)
     struct pf_buf whole = text_of(fake, PF_UNRESTRICTED);
     struct pf_buf of_partition = text_of(fake, (struct pf_restriction){2, -1, -1, -1});
     struct pf_buf of_context = text_of(fake, (struct pf_restriction){-1, 3, -1, -1});
-    ok(full == whole.size - 1, "rows are as long as the table's text"); /* minus the terminating NUL */
-    ok(partition == of_partition.size - 1, "and without what a partition's folder fixes as its file");
-    ok(context == of_context.size - 1, "and so with a context's");
+    ok(full == whole.size - 1,
+       "measured rows add up to the length of the table's text"); /* minus the terminating NUL */
+    ok(partition == of_partition.size - 1,
+       "measured rows without the fields that a partition's folder fixes add up to the length of its file");
+    ok(context == of_context.size - 1,
+       "measured rows without the fields that a context's folder fixes add up to the length of its file");
     pf_buf_free(&whole);
     pf_buf_free(&of_partition);
     pf_buf_free(&of_context);

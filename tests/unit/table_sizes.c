@@ -124,26 +124,26 @@ static void check_sizes(struct fixture *fixture, int table, const char *name)
     struct pf_error error = {0};
     struct pf_table_sizes *sizes =
         pf_table_sizes_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], &error);
-    if (!ok(sizes != NULL, "%s: can be measured", name))
+    if (!ok(sizes != NULL, "%s: the table can be measured", name))
         return;
-    ok(has_size(fixture, slice_of(fixture, table, -1, -1), sizes->whole), "%s: the whole has the size found",
+    ok(has_size(fixture, slice_of(fixture, table, -1, -1), sizes->whole), "%s: the whole table has the measured size",
        name);
     bool partitions = true, contexts = true;
     for (size_t p = 0; p < sizes->partitions; p++)
         partitions &= has_size(fixture, slice_of(fixture, table, (int64_t)p, -1), sizes->partition[p]);
     for (size_t c = 0; c < sizes->contexts; c += CONTEXT_STEP)
         contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), sizes->context[c]);
-    ok(partitions, "%s: so has every partition's file", name);
-    ok(contexts, "%s: and every context's", name);
+    ok(partitions, "%s: every partition's file has the measured size", name);
+    ok(contexts, "%s: every context's file has the measured size", name);
     ok(wrong_marks(fixture, sizes, slice_of(fixture, table, -1, -1), 0, sizes->checkpoints.count, false) == 0,
-       "%s: marks stand where they say", name);
+       "%s: checkpoints are at their offsets in the whole table", name);
     int wrong = 0;
     for (size_t p = 0; sizes->first && p < sizes->partitions; p++)
         wrong += wrong_marks(fixture, sizes, slice_of(fixture, table, (int64_t)p, -1), sizes->first[p],
                              sizes->end[p], true);
-    ok(wrong == 0, "%s: also in the partitions' files", name);
+    ok(wrong == 0, "%s: checkpoints are at their offsets in the partitions' files", name);
     bool dense = sizes->whole < 4 * PF_INTERVAL || sizes->checkpoints.count >= sizes->whole / PF_INTERVAL / 3;
-    ok(dense, "%s: and there are as many as the text is long", name);
+    ok(dense, "%s: the number of checkpoints grows with the size of the table", name);
     pf_table_sizes_free(sizes);
 }
 
@@ -174,7 +174,7 @@ static void test_nothing(void)
     struct pf_table_slice slice = slice_of(&fixture, FAKE_VALUES, -1, -1);
     struct pf_buf text = text_of(&fixture, &slice);
     pf_buf_char(&text, 0);
-    is(text.data, "thread,\"cores, used\",context,metric,value,name\n", "a table without rows is its header");
+    is(text.data, "thread,\"cores, used\",context,metric,value,name\n", "a table without rows has a header");
     pf_buf_free(&text);
     tear_down(&fixture);
 }
@@ -201,7 +201,7 @@ static void test_text(void)
           "1,\"bytes, \"\"moved\"\"\",0.42857142857142855,main 0\n"
           "2,time,-34,\"f<int, 1>(\"\"x\"\")\"\n"
           "2,\"bytes, \"\"moved\"\"\",-25,\"f<int, 1>(\"\"x\"\")\"\n",
-          "a partition's file leaves out the partition and its fields, and quotes what needs quotes");
+          "a partition's file omits the partition and its fields, and quotes cells that need it");
     shows(&fixture, slice_of(&fixture, FAKE_VALUES, -1, 2),
           "thread,\"cores, used\",metric,value\n"
           "\"node, 0\",0,time,-34\n"
@@ -210,7 +210,7 @@ static void test_text(void)
           "thread 1,1,\"bytes, \"\"moved\"\"\",-25\n"
           "thread 2,4,time,-34\n"
           "thread 2,4,\"bytes, \"\"moved\"\"\",-25\n",
-          "a context's file leaves out the context and its name");
+          "a context's file omits the context and its name");
     shows(&fixture, slice_of(&fixture, FAKE_VALUES, 3, -1), "context,metric,value,name\n",
           "a partition without rows has a header");
     shows(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1),
@@ -223,7 +223,7 @@ static void test_text(void)
           "15,,thread 1,,,\"beta, gamma\"\n"
           "18,0,,\\x01,main 0,\n"
           "21,1,\"node, 3\",plain,main 0,alpha\n",
-          "rows without partition or context leave their columns empty");
+          "rows without partition or context have empty cells for them");
     tear_down(&fixture);
 }
 
@@ -237,15 +237,15 @@ static void test_changed_mind(void)
     fixture.fake.changes_left = 3;
     struct pf_table_sizes *sizes =
         pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error);
-    ok(sizes && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
+    ok(sizes && fixture.fake.changes_left == 0, "a pass that finds its rows outdated is repeated");
     ok(sizes && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), sizes->whole) &&
            has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), sizes->partition[2]) &&
            has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, 4), sizes->context[4]),
-       "and its sizes are those of the last attempt");
+       "a repeated pass has the sizes of the last attempt");
     pf_table_sizes_free(sizes);
     fixture.fake.changes_left = 1000;
     ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error),
-       "a table that never makes up its mind is an error, not a hang");
+       "a table whose rows are outdated after each attempt is an error");
     tear_down(&fixture);
 }
 
@@ -258,14 +258,14 @@ static void test_failing(void)
     fixture.fake.fails = EIO;
     ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error) &&
            error.code == EIO,
-       "a table that can't be read has no sizes");
+       "a table that cannot be read has no sizes");
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_begin(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
         ok(!pf_table_sizes_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
-           "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
+           "%s: a pass without waiters ends early", fixture.fake.tables[table].name);
     }
     pf_pass_end(before);
     tear_down(&fixture);
@@ -283,9 +283,9 @@ static void test_rows_positions(void)
     uint64_t far = UINT64_MAX;
     struct pf_buf out = {0};
     ok(pf_lines_restore(lines, "abc", 3, &error) && error.code == EINVAL,
-       "a position of another size is refused by rows");
+       "a position of another size is refused");
     ok(!pf_lines_restore(lines, &far, sizeof far, &error) && lines->ops->next(lines, &out, &error) == 0,
-       "a position behind the last row is the end");
+       "a position after the last row is the end");
     lines->ops->close(lines);
     pf_buf_free(&out);
     tear_down(&fixture);

@@ -239,7 +239,7 @@ static void check_story(const char *name, size_t count, size_t (*length)(size_t)
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && pf_text_is_sized(&text, NULL) &&
            text.size == whole.size,
        "%s: measuring gives the exact size", name);
-    ok(wrong_ranges(&text, blocks, &whole, 150, 7) == 0, "%s: any range reads as in the whole", name);
+    ok(wrong_ranges(&text, blocks, &whole, 150, 7) == 0, "%s: the bytes of any range are those of the whole text", name);
     ok(range_is_right(&text, blocks, &whole, 0, whole.size + 100), "%s: reading goes on to the end", name);
     ok(range_is_right(&text, blocks, &whole, whole.size, 100), "%s: there is nothing behind the end", name);
     ok(story.strange_restores == 0, "%s: only positions that were saved are restored", name);
@@ -278,8 +278,8 @@ static void test_few_bytes(void)
         }
         wrong += n < 1 || n > 2;
     }
-    ok(wrong == 0, "a few bytes anywhere read as in the whole");
-    ok(story.made < 22 * (PF_INTERVAL + 1024) / 14, "and no more is rendered than the intervals that hold them");
+    ok(wrong == 0, "a few bytes at any offset are those of the whole text");
+    ok(story.made < 22 * (PF_INTERVAL + 1024) / 14, "reads of a few bytes render no more than the intervals that hold them");
     pf_text_close(&text);
     pf_blocks_free(blocks);
     pf_buf_free(&whole);
@@ -311,7 +311,7 @@ static void test_large_reads(void)
         wrong += offset != from + LARGE;
         most = n > most ? n : most;
     }
-    ok(most >= 32 && most <= 33, "1 MB is in up to 33 blocks");
+    ok(most >= 32 && most <= 33, "a read of 1 MB takes up to 33 blocks");
     ok(wrong == 0, "a read of 1 MB has all its bytes wherever it begins, whatever the cache holds");
     pf_text_close(&text);
     pf_blocks_free(blocks);
@@ -352,8 +352,8 @@ static void test_resting(void)
         !pf_text_measure(&text, UINT64_MAX, &error) && range_is_right(&text, blocks, &whole, 0, 1000);
     ok(right && story.walks == 1, "a text that is read keeps a walk where the reading stands");
     pf_text_close_idle(&text);
-    ok(story.walks == 0, "one that nobody has open keeps none");
-    ok(range_is_right(&text, blocks, &whole, 1000, whole.size), "and is read on all the same");
+    ok(story.walks == 0, "a text that nobody has open keeps no walk");
+    ok(range_is_right(&text, blocks, &whole, 1000, whole.size), "a text that keeps no walk can be read on");
     pf_text_close(&text);
     ok(story.walks == 0, "all walks are closed with the text");
     pf_blocks_free(blocks);
@@ -374,14 +374,14 @@ static void test_uncovered(void)
     text.sized = true;
     text.size = whole.size;
     ok(pf_text_distance(&text, 1000) == 0, "the beginning of a sized text can be read at once");
-    ok(range_is_right(&text, blocks, &whole, 0, 100000), "and is right");
-    ok(pf_text_distance(&text, 3000000) > 2000000, "what lies far behind the last mark is told as far");
+    ok(range_is_right(&text, blocks, &whole, 0, 100000), "the beginning of a sized text reads right without marks");
+    ok(pf_text_distance(&text, 3000000) > 2000000, "the distance of an offset far behind the last mark is large");
     atomic_store(&story.seen, 0);
     ok(!pf_text_measure(&text, 3000000, &error) && pf_text_distance(&text, 3000000) == 0,
-       "covering up to an offset makes it readable");
-    ok(story.seen < 240000, "and goes no further than it must");
-    ok(pf_text_distance(&text, whole.size - 1) > 0, "while what lies behind stays uncovered");
-    ok(wrong_ranges(&text, blocks, &whole, 200, 3) == 0, "ranges read right, covered as they are needed");
+       "an offset up to which a text is covered can be read at once");
+    ok(story.seen < 240000, "covering up to an offset renders little behind it");
+    ok(pf_text_distance(&text, whole.size - 1) > 0, "the text behind the covered part stays uncovered");
+    ok(wrong_ranges(&text, blocks, &whole, 200, 3) == 0, "ranges of a text that is covered on demand read right");
     uint64_t seen = story.seen;
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && !pf_text_measure(&text, 1000, &error) &&
            story.seen - seen <= 300000,
@@ -461,11 +461,11 @@ static void test_shared_marks(void)
         at->partition = at->full - before;
     }
     ok(of_part.end - of_part.first > 4, "several marks lie within the partition");
-    ok(pf_text_distance(&of_part, whole.size - 1) == 0, "with shared marks every offset can be read at once");
+    ok(pf_text_distance(&of_part, whole.size - 1) == 0, "every offset of a partition can be read at once by shared marks");
     ok(wrong_ranges(&of_part, blocks, &whole, 200, 5) == 0,
        "a partition's ranges read right by shared marks");
-    ok(wrong_ranges(&text, blocks, &all, 50, 6) == 0, "and so do the table's, in the same cache");
-    ok(part.strange_restores == 0, "from positions that the whole table's walk has saved");
+    ok(wrong_ranges(&text, blocks, &all, 50, 6) == 0, "the whole table's ranges read right from the same cache of blocks");
+    ok(part.strange_restores == 0, "a partition is read from positions that the whole table's walk has saved");
     pf_text_close(&of_part);
     pf_text_close(&text);
     pf_blocks_free(blocks);
@@ -496,7 +496,7 @@ static void test_changed_text(void)
     pf_text_measure(&text, UINT64_MAX, &error);
     story.count = 90000;
     ok(read_code(&text, blocks, whole.size - 100, 100) == ESTALE, "a text that has become shorter is stale");
-    ok(range_is_right(&text, blocks, &whole, 1000, 1000), "what is left of it still reads right");
+    ok(range_is_right(&text, blocks, &whole, 1000, 1000), "a part of a text that has become shorter reads right if it is left");
     pf_text_close(&text);
 
     story.count = 100000;
@@ -508,7 +508,7 @@ static void test_changed_text(void)
     text.size = whole.size + 5;
     text.measured = 0;
     ok(pf_text_measure(&text, UINT64_MAX, &error) && error.code == ESTALE,
-       "and so is one that is shorter");
+       "a text that is shorter than was told is stale");
     ok(text.size == whole.size + 5, "a size that was told never changes");
     pf_text_close(&text);
     pf_blocks_free(blocks);
@@ -526,14 +526,14 @@ static void test_errors(void)
     pf_text_init(&text, 7, walk_story, &story);
     story.fail_at = 99000;
     ok(pf_text_measure(&text, UINT64_MAX, &error) && error.code == EIO, "an error ends measuring");
-    ok(!pf_text_is_sized(&text, NULL), "and leaves the size unknown");
+    ok(!pf_text_is_sized(&text, NULL), "an error in measuring leaves the size unknown");
     story.fail_at = -1;
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && text.size == whole.size,
-       "it can be measured again");
+       "a text can be measured again after an error");
     story.fail_at = 99000;
     ok(read_code(&text, blocks, whole.size - 100, 100) == EIO, "an error while reading is told");
     story.fail_at = -1;
-    ok(range_is_right(&text, blocks, &whole, whole.size - 100, 100), "and does not stand in the way later");
+    ok(range_is_right(&text, blocks, &whole, whole.size - 100, 100), "a text can be read again after an error");
     pf_text_close(&text);
 
     struct pf_pass pass = {0};
@@ -544,11 +544,11 @@ static void test_errors(void)
     struct pf_pass *before = pf_pass_begin(&pass);
     ok(pf_text_measure(&text, UINT64_MAX, &error) && error.code == ECANCELED,
        "a stopped pass is cancelled");
-    ok(marks > 0 && text.own.count >= marks, "what was covered stays covered");
+    ok(marks > 0 && text.own.count >= marks, "what a stopped pass has covered stays covered");
     atomic_store(&story.seen, 0);
     atomic_store(&pass.stop, false);
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && text.size == whole.size && story.seen < 80000,
-       "and the next pass goes on from there");
+       "the next pass goes on where the stopped one ended");
     pf_pass_end(before);
     pf_text_close(&text);
     pf_blocks_free(blocks);
@@ -597,7 +597,7 @@ static void test_crowd(const char *name, bool covered, size_t position_size)
         wrong += crowd[t].wrong;
     }
     ok(wrong == 0, "%s: readers side by side all read right", name);
-    ok(story.strange_restores == 0, "%s: from saved positions alone", name);
+    ok(story.strange_restores == 0, "%s: readers side by side restore saved positions only", name);
     pf_text_close(&text);
     pf_blocks_free(blocks);
     pf_buf_free(&whole);
@@ -624,7 +624,7 @@ static void test_ready_made(void)
     ok(!pf_text_measure(&text, UINT64_MAX, &error) && text.size == strlen(words),
        "a ready-made text has its size");
     ok(range_is_right(&text, blocks, &whole, 0, 100) && range_is_right(&text, blocks, &whole, 8, 3),
-       "and its bytes");
+       "a ready-made text has its bytes");
     pf_text_close(&text);
     pf_blocks_free(blocks);
     struct pf_buf failed = {.failed = true};

@@ -37,21 +37,23 @@ static void test_small(void)
     uint32_t main_ = child(tree, PF_NO_CONTEXT, 1), f = child(tree, main_, 2),
              other = child(tree, PF_NO_CONTEXT, 2);
     ok(main_ == 0 && f == 1 && other == 2, "contexts are numbered in order of first appearance");
-    ok(child(tree, main_, 2) == f && child(tree, PF_NO_CONTEXT, 1) == main_, "an equal one is found again");
+    ok(child(tree, main_, 2) == f && child(tree, PF_NO_CONTEXT, 1) == main_,
+       "a context that exists is found again");
     ok(child(tree, f, 2) == 3 && child(tree, other, 2) == 4,
        "the same function called by another is another context");
     uint32_t loop = pf_tree_add(tree, f, 2, 9, 1, 0, &error);
-    ok(loop == 5 && child(tree, f, 2) == 3, "one that is added blindly does not hide the one that was found");
+    ok(loop == 5 && child(tree, f, 2) == 3,
+       "a context that is added without a search does not hide the one that was found");
     ok(tree->depth[loop] == 2 && tree->kind[loop] == 1 && tree->name[loop] == 9 && tree->flags[f] == PF_FRAME,
        "a context has its depth, kind, name and flags");
     ok(!pf_tree_finish(tree, &error) && tree->roots == 2 && is_consistent(tree),
-       "children are listed when it is done");
+       "finishing the tree lists all children");
     ok(tree->first[f + 1] - tree->first[f] == 2 && tree->child[tree->first[f]] == 3,
-       "in order of their numbers");
-    ok(pf_tree_id(tree, 4) == 4, "without ids of the format, numbers are ids");
+       "children are in the order of their numbers");
+    ok(pf_tree_id(tree, 4) == 4, "without ids of the format, a context's id is its number");
     tree->id = calloc(tree->count, sizeof *tree->id);
     tree->id[4] = 1234567890123;
-    ok(pf_tree_id(tree, 4) == 1234567890123, "with them, they are");
+    ok(pf_tree_id(tree, 4) == 1234567890123, "with ids of the format, a context has the format's id");
     pf_tree_free(tree);
     pf_tree_free(NULL);
 }
@@ -63,15 +65,17 @@ static void test_large(void)
     uint32_t at = PF_NO_CONTEXT, deep = 0;
     for (; deep < 200000; deep++)
         at = child(tree, at, deep % 3);
-    ok(tree->count == 200000 && tree->depth[at] == 199999, "a chain of calls may be as deep as it likes");
+    ok(tree->count == 200000 && tree->depth[at] == 199999, "a chain of 200000 calls is kept");
     for (uint32_t i = 0; i < 200000; i++)
         child(tree, i % 1000, 10 + i / 1000);
     uint32_t count = tree->count;
     for (uint32_t i = 0; i < 200000; i++)
         child(tree, i % 1000, 10 + i / 1000);
-    ok(count == 400000 && tree->count == count, "hundreds of thousands are told apart and found again");
-    ok(!pf_tree_finish(tree, &error) && is_consistent(tree), "and listed");
-    ok(tree->room == tree->count, "finished, it takes no room for more");
+    ok(count == 400000 && tree->count == count,
+       "hundreds of thousands of contexts are distinguished and found again");
+    ok(!pf_tree_finish(tree, &error) && is_consistent(tree),
+       "hundreds of thousands of contexts are listed as children");
+    ok(tree->room == tree->count, "a finished tree has no room for more contexts");
     pf_tree_free(tree);
 
     tree = pf_tree_new(kinds);

@@ -39,9 +39,11 @@ int main(void)
     reads(NAN, "ns", "");
     reads(INFINITY, "ns", "");
     struct pf_scale scale = pf_scale_of(2500, "us");
-    is(scale.name, "ms", "the scale of an axis");
-    ok(scale.factor == 1000 && scale.divisor == 1e6, "    and how values are converted to it");
-    ok(!pf_scale_of(2500, "calls").name, "none for other units");
-    ok(pf_unit_ns("min") == 60000000000 && !pf_unit_ns("bytes") && !pf_unit_ns(""), "nanoseconds in a unit");
+    is(scale.name, "ms", "an axis of times has the largest suitable unit");
+    ok(scale.factor == 1000 && scale.divisor == 1e6,
+       "an axis of times has the factor and divisor of its unit");
+    ok(!pf_scale_of(2500, "calls").name, "an axis of other units has no scale");
+    ok(pf_unit_ns("min") == 60000000000 && !pf_unit_ns("bytes") && !pf_unit_ns(""),
+       "units of time are converted to nanoseconds");
     return done();
 }

@@ -60,23 +60,24 @@ static void test_source(struct pf_fs *fs, const char *folder)
     char *target = NULL, *text;
     struct pf_op op = PF_OP;
     lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md runs sub ",
-          "SOURCE is listed, and .profilefs");
+          "the root lists the entries of SOURCE, .profilefs and runs");
     stat(path_in(folder, "notes.md"), &st);
     ok(!find_path(fs, "notes.md", &attr) && attr.st.st_size == 11 && attr.st.st_mode == st.st_mode &&
            attr.st.st_mtim.tv_nsec == st.st_mtim.tv_nsec && attr.st.st_nlink == 1,
-       "a file that is no profile has its own attributes");
+       "a file that is not a profile has the attributes of the file in SOURCE");
     text = text_at(fs, "notes.md");
-    is(text, "no profile\n", "and its own bytes");
+    is(text, "no profile\n", "a file that is not a profile has the bytes of the file in SOURCE");
     free(text);
     ok(!find_path(fs, "link", &attr) && S_ISLNK(attr.st.st_mode) &&
            !pf_fs_readlink(fs, attr.st.st_ino, &target, &op),
-       "a link is a link");
-    is(target, "log", "with its target");
+       "a symbolic link in SOURCE is shown as a link");
+    is(target, "log", "a symbolic link has the target that it has in SOURCE");
     free(target);
     ok(!find_path(fs, "fifo", &attr) && S_ISFIFO(attr.st.st_mode), "a FIFO is shown, and not opened");
-    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target, &op) == EINVAL, "what is no link has no target");
+    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target, &op) == EINVAL,
+       "reading the target of a node other than a link fails with EINVAL");
     ok(!find_path(fs, "empty", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_size == 0,
-       "an empty file is no profile");
+       "an empty file is not a profile");
 }
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
@@ -106,30 +107,33 @@ static void test_profile(struct pf_fs *fs, const char *folder)
         abort();
     stat(path_in(folder, "log"), &st);
     ok(!find_path(fs, "log", &attr) && attr.st.st_mode == (S_IFDIR | 0550) && attr.st.st_nlink == 1,
-       "a profile is a folder, searched by those who may read it");
+       "a profile is a folder that users who may read its file may search");
     ok(attr.st.st_mtim.tv_sec == st.st_mtim.tv_sec && attr.st.st_uid == st.st_uid,
-       "with its source's times and owner");
-    ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440), "and so are its files");
-    lists(fs, "log", ". .. contexts export info.txt metrics primary tables threads ", "its top is listed");
+       "a profile has the times and the owner of its file");
+    ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440),
+       "files in a profile have the file's mode");
+    lists(fs, "log", ". .. contexts export info.txt metrics primary tables threads ",
+          "the top folder of a profile lists its entries");
     ok(!find_path(fs, "log/primary/metric", &attr) && S_ISLNK(attr.st.st_mode) &&
            !pf_fs_readlink(fs, attr.st.st_ino, &target, &op) && attr.st.st_size == (off_t)strlen(target),
-       "a link leads to the primary metric, as long as what it says");
-    is(target, "../metrics/time", "that is, its folder");
+       "the size of the link to the primary metric is the length of its target");
+    is(target, "../metrics/time", "the link to the primary metric leads to the metric's folder");
     free(target);
     ok(links_to_hidden(fs, "log", "contexts") && links_to_hidden(fs, "log", "export"),
        "contexts and export are links to folders that are not listed");
-    lists(fs, "log/.contexts", ". .. main 0 ", "a hidden folder can be listed by its own name");
-    lists(fs, "log/.export", ". .. bytes, \"moved\" profile.pb time ", "and so can the other one");
+    lists(fs, "log/.contexts", ". .. main 0 ", "the hidden folder .contexts can be listed");
+    lists(fs, "log/.export", ". .. bytes, \"moved\" profile.pb time ",
+          "the hidden folder .export can be listed");
     ok(find_path(fs, "log/.metrics", &attr) == ENOENT &&
            find_path(fs, "log/tables/.contexts", &attr) == ENOENT,
        "no other folder has a hidden name");
     lists(fs, "log/threads/node, 0", ". .. empty.csv events.csv info.txt notes.csv values.csv ",
-          "and the folder of one partition");
+          "the folder of a partition lists its files");
     ok(!find_path(fs, "log/metrics/time/tree.txt", &attr) && attr.st.st_size > 0 && attr.st.st_blocks > 0,
-       "a look-up gives the exact size");
-    lists(fs, "sub", ". .. run ", "folders of SOURCE may hold profiles too");
+       "a look-up returns the exact size");
+    lists(fs, "sub", ". .. run ", "subfolders of SOURCE may hold profiles");
     char *text = text_at(fs, "sub/run/tables/empty.csv");
-    is(text, "thread,note\n", "whose files are read");
+    is(text, "thread,note\n", "files of a profile in a subfolder can be read");
     free(text);
 }
 
@@ -174,7 +178,7 @@ static void test_all_files(struct pf_fs *fs)
         check_below(fs, top, &files, &wrong);
         pf_fs_forget(fs, top, 1);
     }
-    ok(wrong == 0 && files > 50, "each of %u files of a profile is as long as listing and look-up say",
+    ok(wrong == 0 && files > 50, "the sizes of %u files of a profile agree in listing, look-up and content",
        files);
 }
 
@@ -230,11 +234,12 @@ static void test_reading_with_and_without_facts(const char *folder)
 {
     unsigned wrong, passes;
     read_all_once(folder, &wrong, &passes);
-    ok(wrong == 0 && passes > 0, "where a pass may find out what rows are made from, it comes before them");
+    ok(wrong == 0 && passes > 0,
+       "a pass that finds the facts from which rows are made runs before the rows are read");
     made_up_extra.facts = NULL;
     read_all_once(folder, &wrong, &passes);
-    ok(wrong == 0, "what reads a file once gets the same bytes");
-    ok(passes == 0, "and waits for no pass that finds a size");
+    ok(wrong == 0, "a file that is opened for reading once has the same bytes");
+    ok(passes == 0, "opening a file for reading once waits for no pass that finds its size");
     made_up_extra.facts = facts_made_up;
 }
 
@@ -256,10 +261,10 @@ static void test_readdir(struct pf_fs *fs)
                  strcmp(entry.name, again.name) != 0;
         pf_fs_closedir(other);
     }
-    ok(wrong == 0 && n == 9, "a listing can be taken up at any offset, by any handle");
+    ok(wrong == 0 && n == 9, "a listing can be resumed at any offset, by any handle");
     ok(pf_fs_readdir(dir, 1000, &again, false, NULL, &op) == 0 &&
            pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL, &op) == 0,
-       "beyond the end there is nothing");
+       "a listing beyond its end is empty");
     pf_fs_closedir(dir);
     pf_fs_forget(fs, top, 1);
 }
@@ -278,18 +283,19 @@ static void test_errors(struct pf_fs *fs)
     ok(look_up(fs, PF_ROOT_INO, "absent", &attr) == ENOENT && look_up(fs, top, "absent", &attr) == ENOENT &&
            find_path(fs, "log/threads/absent", &attr) == ENOENT &&
            find_path(fs, "log/tables/x.csv", &attr) == ENOENT,
-       "unknown names are not found");
+       "a look-up of an unknown name returns ENOENT");
     ok(look_up(fs, PF_ROOT_INO, name, &attr) == ENAMETOOLONG && look_up(fs, top, name, &attr) == ENAMETOOLONG,
-       "names that no file can have are too long");
+       "a look-up of a name that no file can have returns ENAMETOOLONG");
     ok(look_up(fs, info, "x", &attr) == ENOTDIR && look_up(fs, plain, "x", &attr) == ENOTDIR,
-       "files have no entries");
+       "a look-up inside a file returns ENOTDIR");
     ok(open_file(fs, top, &handle) == EISDIR && open_dir(fs, info, &dir) == ENOTDIR &&
            open_dir(fs, plain, &dir) == ENOTDIR,
-       "folders are not read, files not listed");
+       "folders cannot be opened as files, nor files as folders");
     ok(attr_of(fs, 123456, &attr) == ESTALE && attr_of(fs, pf_ino(4000, PF_INFO, 0), &attr) == ESTALE &&
            open_file(fs, pf_ino(4000, PF_INFO, 0), &handle) == ESTALE && open_dir(fs, 123456, &dir) == ESTALE,
-       "numbers that nobody was given are stale");
-    ok(look_up(fs, PF_ROOT_INO, "..", &attr) != 0 || attr.st.st_ino != PF_ROOT_INO + 1, "no name leads out");
+       "inodes that were never returned are stale");
+    ok(look_up(fs, PF_ROOT_INO, "..", &attr) != 0 || attr.st.st_ino != PF_ROOT_INO + 1,
+       "a look-up of .. does not lead out of SOURCE");
     pf_fs_forget(fs, top, 1);
     pf_fs_forget(fs, info, 1);
     pf_fs_forget(fs, plain, 1);
@@ -298,13 +304,14 @@ static void test_errors(struct pf_fs *fs)
 static void test_broken(struct pf_fs *fs)
 {
     struct pf_attr attr;
-    lists(fs, "bad", ". .. error.txt ", "a profile that can't be opened holds error.txt");
+    lists(fs, "bad", ". .. error.txt ", "a profile that cannot be opened holds error.txt only");
     char *text = text_at(fs, "bad/error.txt");
-    is(text, "Format: made-up\nError: not three numbers\nOffset: 0\n", "which tells what and where");
+    is(text, "Format: made-up\nError: not three numbers\nOffset: 0\n",
+       "error.txt names the format, the error and its position");
     ok(!find_path(fs, "bad/error.txt", &attr) && attr.st.st_size == (off_t)strlen(text),
-       "as long as it says");
+       "the size of error.txt is exact");
     ok(find_path(fs, "bad/info.txt", &attr) == ENOENT && find_path(fs, "bad/tables", &attr) == ENOENT,
-       "and nothing else");
+       "a profile that cannot be opened has no other names");
     free(text);
 }
 
@@ -315,7 +322,7 @@ static void test_control(struct pf_fs *fs)
     struct pf_attr attr;
     struct pf_handle *handle;
     lists(fs, ".profilefs", ". .. AGENTS.md README.txt archives.csv profiles.csv status.txt tables version ",
-          ".profilefs is listed");
+          ".profilefs lists its files");
     static const char *const files[] = {"README.txt", "AGENTS.md", "status.txt", "version", "profiles.csv",
                                         "archives.csv"};
     int right = 0;
@@ -326,17 +333,17 @@ static void test_control(struct pf_fs *fs)
         right += !find_path(fs, path, &attr) && attr.st.st_size == (off_t)strlen(text) && attr.st.st_size > 0;
         free(text);
     }
-    ok(right == 4, "its files are as long as they say");
+    ok(right == 4, "the sizes of files in .profilefs are exact");
     open_file(fs, ino_of(fs, ".profilefs/status.txt"), &handle);
-    ok(pf_handle_is_direct(handle), "the status is never cached");
+    ok(pf_handle_is_direct(handle), "status.txt bypasses the page cache");
     pf_fs_close(handle);
     char *text = text_at(fs, ".profilefs/profiles.csv");
     ok(!strncmp(text, "format,version,bytes,mtime,confidence,path,message\nmade-up,,6,", 62) &&
            strstr(text, ",bad,") && strstr(text, ",log,") > strstr(text, ",bad,") &&
            strstr(text, ",sub/run,") > strstr(text, ",log,") && !strstr(text, "notes.md"),
-       "profiles are listed in the order of their paths, wherever they are");
+       "profiles.csv has the profiles of all folders, in the order of their paths");
     free(text);
-    ok(find_path(fs, ".profilefs/absent", &attr) == ENOENT, "and has no other names");
+    ok(find_path(fs, ".profilefs/absent", &attr) == ENOENT, ".profilefs has no other names");
 }
 
 static int note_path(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
@@ -371,8 +378,10 @@ static void test_only_profiles(const char *folder)
 {
     struct pf_attr attr;
     struct pf_fs *fs = fs_of(folder, true);
-    lists(fs, "", ". .. .profilefs bad log runs sub ", "other files can be left out");
-    ok(find_path(fs, "notes.md", &attr) == ENOENT && find_path(fs, "link", &attr) == ENOENT, "also by name");
+    lists(fs, "", ". .. .profilefs bad log runs sub ",
+          "--only-profiles leaves files that are not profiles out of listings");
+    ok(find_path(fs, "notes.md", &attr) == ENOENT && find_path(fs, "link", &attr) == ENOENT,
+       "--only-profiles leaves files that are not profiles out of look-ups");
     pf_fs_free(fs);
 }
 
@@ -383,21 +392,20 @@ static void test_one_profile(const char *folder)
     const struct pf_fs_options options = {.pass_threads = 1};
     struct pf_fs *fs = fs_of(path_in(folder, "log"), false);
     lists(fs, "", ". .. .profilefs contexts export info.txt metrics primary tables threads ",
-          "SOURCE may be one profile");
+          "SOURCE may be a single profile");
     ok(!attr_of(fs, PF_ROOT_INO, &attr) && S_ISDIR(attr.st.st_mode) && attr.st.st_ino == PF_ROOT_INO,
-       "the root is it");
+       "the root of a single profile is the profile");
     char *text = text_at(fs, "tables/empty.csv"), *list = text_at(fs, ".profilefs/profiles.csv");
-    is(text, "thread,note\n", "its files are read");
-    ok(strstr(list, ",log,") != NULL, "and it is in the list of profiles");
+    is(text, "thread,note\n", "files of a single profile can be read");
+    ok(strstr(list, ",log,") != NULL, "profiles.csv has the single profile");
     free(text);
     free(list);
     pf_fs_free(fs);
     ok(!pf_fs_new(path_in(folder, "notes.md"), &options, &error) && error.code == EINVAL,
-       "but not any other file");
-    ok(!pf_fs_new(path_in(folder, "absent"), &options, &error) && error.code == ENOENT,
-       "nor what does not exist");
+       "SOURCE cannot be a file that is not a profile");
+    ok(!pf_fs_new(path_in(folder, "absent"), &options, &error) && error.code == ENOENT, "SOURCE must exist");
     fs = fs_of(path_in(folder, "bad"), false);
-    lists(fs, "", ". .. .profilefs error.txt ", "a broken one shows its error");
+    lists(fs, "", ". .. .profilefs error.txt ", "a single profile that cannot be opened shows its error");
     pf_fs_free(fs);
 }
 

@@ -74,25 +74,27 @@ static void test_warm(const char *folder)
     pf_fs_free(fs);
     fs = mount_of(folder);
     ok(reads(fs, "log/info.txt", info) && reads(fs, "log/tables/warnings.csv", warnings),
-       "small texts are the same");
-    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size == first.st.st_size, "so are sizes");
-    ok(list(fs, "log/metrics") == entries, "and listings");
-    ok(find_path(fs, "log/tables/none.csv", &attr) == ENOENT, "what is not there is known not to be");
+       "a later mount serves the same small texts");
+    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size == first.st.st_size,
+       "a later mount serves the same sizes");
+    ok(list(fs, "log/metrics") == entries, "a later mount serves the same number of entries");
+    ok(find_path(fs, "log/tables/none.csv", &attr) == ENOENT,
+       "a later mount returns ENOENT for a name that does not exist");
     ok(!find_path(fs, "log/contexts", &attr) && S_ISLNK(attr.st.st_mode) && attr.st.st_size == 9 &&
            !find_path(fs, "log/.contexts", &attr) && S_ISDIR(attr.st.st_mode),
-       "a hidden folder is found although a listing leaves it out");
-    ok(list(fs, "log") == top, "at the top too");
+       "a later mount finds a hidden folder that listings leave out");
+    ok(list(fs, "log") == top, "a later mount serves the same number of entries at the top of a profile");
     struct pf_handle *handle;
     ok(!open_file(fs, ino_of(fs, "log/tables/values.csv"), &handle) && control.opens == 0,
-       "without the profile being opened");
+       "a later mount serves names, sizes and small texts without opening the profile");
     struct pf_buf out = {0};
     size_t got;
     ok(!read_handle(fs, handle, 0, 100000, &out, &got) && got == (size_t)first.st.st_size &&
            control.opens == 1,
-       "which the first read does that needs it");
+       "the first read of a large file opens the profile");
     pf_buf_free(&out);
     pf_fs_close(handle);
-    ok(!find_path(fs, "log/.contexts/main 0", &attr), "or the first look at what was not looked at before");
+    ok(!find_path(fs, "log/.contexts/main 0", &attr), "a look-up that is not in the cache succeeds");
     pf_fs_free(fs);
     free(info);
     free(warnings);
@@ -110,21 +112,22 @@ static void test_changes(const char *folder)
     write_text(folder, "log", "2 5 50");
     fs = mount_of(folder);
     ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 1,
-       "nothing is known of a file that was written over");
+       "the cache has nothing about a profile that was overwritten");
     pf_fs_free(fs);
     fs = mount_of(folder);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
-    ok(control.opens == 0, "but of its new version");
+    ok(control.opens == 0, "the cache has the new version after it was read");
     write_text(folder, "log.extra", "x");
     ok(open_file(fs, info, &handle) == ESTALE && !look_up(fs, top, "info.txt", &attr) &&
            attr.st.st_ino != info,
-       "a sibling that comes makes a new version of what was not even open");
+       "a sibling file that appears makes a new version of a profile that is not open");
     pf_fs_free(fs);
     fs = mount_of(folder);
-    ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 0, "which is known then");
+    ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 0,
+       "the cache has the version with the sibling file");
     unlink(path_in(folder, "log"));
     ok(open_file(fs, attr.st.st_ino, &handle) != 0 && find_path(fs, "log/info.txt", &attr) == ENOENT,
-       "a deleted one is gone");
+       "a deleted profile is not found through the cache");
     pf_fs_free(fs);
     unlink(path_in(folder, "log.extra"));
     remove_cache(folder);
@@ -156,18 +159,18 @@ static void test_probing(const char *folder)
     for (int i = 0; i < MANY; i++)
         write_text(folder, nth_name(i), i % 2 ? "3 9 50" : "nothing");
     struct pf_fs *fs = mount_of(folder);
-    ok(find_many(fs) == MANY / 2 && control.probes == MANY, "each file is probed");
+    ok(find_many(fs) == MANY / 2 && control.probes == MANY, "the first mount probes each file");
     pf_fs_free(fs);
     fs = mount_of(folder);
-    ok(find_many(fs) == MANY / 2 && control.probes == 0, "but not by a later mount");
+    ok(find_many(fs) == MANY / 2 && control.probes == 0, "a later mount probes no file");
     write_text(folder, "log1", "nothing else");
     ok(!find_path(fs, "log1", &attr) && !S_ISDIR(attr.st.st_mode) && control.probes == 1,
-       "until it is written over");
+       "a later mount probes a file that was overwritten");
     snprintf(from, sizeof from, "%s/log3", folder);
     snprintf(to, sizeof to, "%s/other", folder);
     int linked = link(from, to);
     ok(!linked && !find_path(fs, "other", &attr) && control.probes == 2,
-       "or has another name, which drivers look at");
+       "a later mount probes a file under a new name, because drivers look at names");
     pf_fs_free(fs);
     remove_cache(folder);
 }
@@ -178,7 +181,7 @@ static void test_how_long_it_is_believed(const char *folder)
     write_text(folder, "log", "3 9 50");
     struct pf_fs *fs = mount_of(folder);
     ok(!find_path(fs, "log/info.txt", &info) && info.attr_seconds == 10 && info.entry_seconds == 10,
-       "what a profile of several files shows is believed for seconds");
+       "attributes and names in a profile of several files are valid for 10 seconds");
     pf_fs_free(fs);
     remove_cache(folder);
     for (int again = 0; again < 2; again++) {
@@ -186,9 +189,10 @@ static void test_how_long_it_is_believed(const char *folder)
         control.alone = true;
         ok(!find_path(fs, "log/info.txt", &info) && info.attr_seconds > 60 && info.entry_seconds > 60 &&
                control.opens == !again,
-           "of one file, %s, for minutes", again ? "that is known" : "that is open");
+           "attributes and names in a profile of one file, %s, are valid for minutes",
+           again ? "cached" : "opened");
         ok(!find_path(fs, "log", &parent) && parent.entry_seconds == 1,
-           "since its own name is looked up each second");
+           "the name of a profile of one file is valid for 1 second");
         pf_fs_free(fs);
     }
     remove_cache(folder);
@@ -204,11 +208,11 @@ static void test_others(const char *folder)
             struct pf_fs *fs = mount_for(folder, true);
             control.alone = alone;
             char *info = text_of_file(fs, "log/info.txt");
-            ok(control.opens == !(alone && again), "where others are let in a profile of %s is %s",
+            ok(control.opens == !(alone && again), "with other users admitted, a profile of %s is %s",
                alone ? "one file" : "several files",
-               !again  ? "opened"
-               : alone ? "known later"
-                       : "opened each time");
+               !again  ? "opened by the first mount"
+               : alone ? "cached for a later mount"
+                       : "opened by each mount");
             free(info);
             pf_fs_free(fs);
         }
@@ -216,12 +220,12 @@ static void test_others(const char *folder)
         control.alone = alone;
         chmod(path_in(folder, "log"), 0600);
         ok(!find_path(fs, "log/info.txt", &attr) && (attr.st.st_mode & 0777) == 0400,
-           "but not known to be for more than may read it now");
+           "with other users admitted, cached attributes have the current mode of the file");
         pf_fs_free(fs);
         fs = mount_of(folder);
         control.alone = alone;
         ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 1,
-           "nor is it what is known to the mounter alone");
+           "what a mount for other users has cached is not used by a mount for its owner only");
         pf_fs_free(fs);
         remove_cache(folder);
     }
@@ -255,13 +259,14 @@ static void test_many_siblings(const char *folder)
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(!fs->open_profiles && control.opens == 1, "the profile of 300 threads is closed");
+    ok(!fs->open_profiles && control.opens == 1, "a profile of 300 threads is closed when it is idle");
     ok(entries > 2 && list_ino(fs, ino, &code) == entries && control.opens == 1,
-       "a thread's folder is listed from what is known");
+       "a thread's folder of a closed profile is listed from the cache");
     write_text(folder, "log", "300 8 50");
     ok(list_ino(fs, ino, &code) == entries || code == ESTALE,
-       "when the file has changed then, the folder is listed or stale");
-    ok(list(fs, "log/threads/thread 17") == entries, "and by its path the new version's is listed");
+       "a thread's folder of a closed profile that has changed is listed or stale");
+    ok(list(fs, "log/threads/thread 17") == entries,
+       "a look-up by path finds the thread's folder of the new version");
     pf_fs_free(fs);
     remove_cache(folder);
 }
@@ -279,10 +284,11 @@ static void test_followed(const char *folder)
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(ino && listed && !fs->open_profiles, "a profile is closed that somebody stands in");
+    ok(ino && listed && !fs->open_profiles,
+       "a profile with a folder that is still in use is closed when it is idle");
     write_text(folder, "log", "3 8 50");
     ok(list_ino(fs, ino, &code) == entries,
-       "when its file has changed, the folder is that of the new version");
+       "a folder of a closed profile that has changed lists the entries of the new version");
     write_text(folder, "log", "1 8 50");
     pf_fs_free(fs);
     remove_cache(folder);
@@ -303,7 +309,7 @@ static void test_two_writers(const char *folder)
     fs = mount_of(folder);
     ok(reads(fs, "log/info.txt", info) && list(fs, "log/metrics") == metrics &&
            list(fs, "log/threads") == threads && control.opens == 0,
-       "what two mounts have found of a profile is known together");
+       "the cache has what two concurrent mounts have found about a profile");
     pf_fs_free(fs);
     free(info);
     remove_cache(folder);

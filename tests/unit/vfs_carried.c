@@ -235,51 +235,54 @@ static void reads(struct pf_fs *fs, const char *path, const char *want, const ch
     struct pf_attr attr = {0};
     char *have = text_at(fs, path);
     is(have, want, name);
-    ok(find_path(fs, path, &attr) == 0 && (size_t)attr.st.st_size == strlen(want), "and its size is exact");
+    ok(find_path(fs, path, &attr) == 0 && (size_t)attr.st.st_size == strlen(want), "the size of %s is exact",
+       path);
     free(have);
 }
 
 static void a_profile_without_measurements(struct pf_fs *fs)
 {
     holds(fs, "list", ".\n..\ninfo.txt\ntables\nmodels\nsrc\nrun 1\ninfo.txt~1\n",
-          "a profile without measurements has tables, its keys' folder, src and links; a link called like a "
-          "file gets its number");
-    holds(fs, "list/tables", ".\n..\nwarnings.csv\nmodels.csv\n", "tables holds what it has");
-    reads(fs, "list/info.txt", "Format: catalogue\nTitle: catalogues\n", "info.txt speaks of no partition");
+          "a profile without measurements has tables, the folder of its keys, src and links; a link with the "
+          "name of a file has a suffix");
+    holds(fs, "list/tables", ".\n..\nwarnings.csv\nmodels.csv\n",
+          "the folder tables/ has the tables of a profile without measurements");
+    reads(fs, "list/info.txt", "Format: catalogue\nTitle: catalogues\n",
+          "info.txt of a profile without measurements has no partitions");
     reads(fs, "list/tables/models.csv", "uid,formula\nsort,1 + x\na/b,1 + x\n,1 + x\n",
-          "a table of keys is a table");
+          "a table of keys is one of the tables");
 }
 
 static void folders_of_keys(struct pf_fs *fs)
 {
-    holds(fs, "list/models", ".\n..\nsort\na%2Fb\n~2\n", "each key has a folder, named by it");
+    holds(fs, "list/models", ".\n..\nsort\na%2Fb\n~2\n", "each key has a folder, named by the key");
     holds(fs, "list/models/sort", ".\n..\ninfo.txt\npoints.csv\n",
-          "with info.txt and the tables that have it");
+          "the folder of a key has info.txt and the tables with a column for keys");
     reads(fs, "list/models/a%2Fb/info.txt", "Name: a/b\nuid: a/b\nformula: 1 + x\n",
-          "info.txt tells what the table says of it");
+          "info.txt of a key shows the key's row of the table of keys");
     reads(fs, "list/models/a%2Fb/points.csv", "x,y\n0,1\n1,11\n2,21\n3,31\n4,41\n",
-          "a table is restricted to the key and has no column for it");
+          "a table in the folder of a key has the key's rows, without the key's column");
 }
 
 static void carried_files(struct pf_fs *fs)
 {
-    holds(fs, "list/src", ".\n..\noriginal.txt\na%2Fb\n", "src holds the files that a profile carries");
+    holds(fs, "list/src", ".\n..\noriginal.txt\na%2Fb\n", "src/ has the files that a profile carries");
     char *want = malloc(ORIGINAL_SIZE + 1);
     for (uint64_t i = 0; i < ORIGINAL_SIZE; i++)
         want[i] = original_byte(i);
     want[ORIGINAL_SIZE] = 0;
     struct pf_attr attr = {0};
     ok(find_path(fs, "list/src/original.txt", &attr) == 0 && attr.st.st_size == ORIGINAL_SIZE,
-       "their sizes are exact");
+       "the sizes of carried files are exact");
     char *have = text_at(fs, "list/src/original.txt");
-    ok(!strcmp(have, want), "and their bytes what they are");
+    ok(!strcmp(have, want), "the bytes of carried files are exact");
     struct pf_handle *handle;
     struct pf_buf tail = {0};
     size_t got;
     ok(open_file(fs, attr.st.st_ino, &handle) == 0 &&
            read_handle(fs, handle, ORIGINAL_SIZE - 100, 4096, &tail, &got) == 0 && got == 100 &&
            !memcmp(tail.data, want + ORIGINAL_SIZE - 100, 100),
-       "also from the middle");
+       "carried files can be read from the middle");
     pf_fs_close(handle);
     pf_buf_free(&tail);
     free(have);
@@ -291,46 +294,53 @@ static void links_of_a_profile(struct pf_fs *fs)
     struct pf_attr attr = {0};
     char *target = NULL;
     struct pf_op op = PF_OP;
-    ok(find_path(fs, "list/run 1", &attr) == 0 && S_ISLNK(attr.st.st_mode), "a link is a symbolic link");
-    ok(pf_fs_readlink(fs, attr.st.st_ino, &target, &op) == 0, "that can be read");
-    is(target, "../runs/one", "and leads from the folder that the profile stands in");
-    ok(target && attr.st.st_size == (off_t)strlen(target), "its size is the target's length");
+    ok(find_path(fs, "list/run 1", &attr) == 0 && S_ISLNK(attr.st.st_mode),
+       "a link of a profile is a symbolic link");
+    ok(pf_fs_readlink(fs, attr.st.st_ino, &target, &op) == 0, "a link of a profile can be read");
+    is(target, "../runs/one", "the target of a link starts at the folder of the profile");
+    ok(target && attr.st.st_size == (off_t)strlen(target), "the size of a link is the length of its target");
     free(target);
     target = NULL;
-    ok(pf_fs_readlink(fs, ino_of(fs, "list/info.txt"), &target, &op) == EINVAL, "other nodes are no links");
+    ok(pf_fs_readlink(fs, ino_of(fs, "list/info.txt"), &target, &op) == EINVAL, "other nodes are not links");
 }
 
 static void a_folder_of_the_source(struct pf_fs *fs, const char *folder)
 {
-    holds(fs, "db", ".\n..\ninfo.txt\ntables\nsrc\n", "a directory is a profile, its files out of sight");
-    holds(fs, "db/src", ".\n..\nmain.c\n", "but for the folder that it shows");
-    reads(fs, "db/src/main.c", "int main;\n", "whose files pass through");
+    holds(fs, "db", ".\n..\ninfo.txt\ntables\nsrc\n", "a directory that is a profile hides its files");
+    holds(fs, "db/src", ".\n..\nmain.c\n",
+          "src/ of a directory that is a profile has the files of the source folder");
+    reads(fs, "db/src/main.c", "int main;\n", "files in the source folder are passed through");
     write_text(folder, "db/src/main.c", "int main(void);\n");
     char *now = text_at(fs, "db/src/main.c");
-    is(now, "int main(void);\n", "also when they change");
+    is(now, "int main(void);\n", "changes of files in the source folder are passed through");
     free(now);
 }
 
 static void no_such_folder(struct pf_fs *fs, const char *folder)
 {
-    holds(fs, "bare", ".\n..\ninfo.txt\ntables\n", "a directory without that folder does not show it");
+    holds(fs, "bare", ".\n..\ninfo.txt\ntables\n", "a directory without a source folder has no src/");
     make_folder(folder, "bare/src");
-    holds(fs, "bare", ".\n..\ninfo.txt\ntables\nsrc\n", "until it comes");
+    holds(fs, "bare", ".\n..\ninfo.txt\ntables\nsrc\n",
+          "a source folder that is created later is shown as src/");
 }
 
 static void a_profile_beside(struct pf_fs *fs, const char *folder)
 {
     holds(fs, "scaling", ".\n..\np1\np2\nexperiment\n",
-          "a profile of a folder stands in it as one more entry");
+          "a profile that is shown next to its folder's entries is one more entry");
     reads(fs, "scaling/experiment/info.txt", "Format: study\nTitle: studies\nPoints: 2\n",
-          "and is made from the folder");
-    holds(fs, "other", ".\n..\np1\n", "a folder that is none has no such entry");
-    ok(!ino_of(fs, "other/experiment"), "nor is it found there");
-    holds(fs, "taken", ".\n..\nexperiment\np1\np2\n", "a real entry of that name");
-    reads(fs, "taken/experiment", "mine\n", "wins");
+          "the profile next to the entries is made from the folder");
+    holds(fs, "other", ".\n..\np1\n", "a folder that is not a profile has no entry for one");
+    ok(!ino_of(fs, "other/experiment"),
+       "a look-up of the profile's entry in a folder that is not a profile fails");
+    holds(fs, "taken", ".\n..\nexperiment\np1\np2\n",
+          "an entry of SOURCE with the name of the profile's entry is listed instead of it");
+    reads(fs, "taken/experiment", "mine\n",
+          "an entry of SOURCE with the name of the profile's entry is read instead of it");
     mkdir(path_in(folder, "scaling/p3"), 0755);
     char *now = text_at(fs, "scaling/experiment/info.txt");
-    is(now, "Format: study\nTitle: studies\nPoints: 3\n", "a new folder is noticed");
+    is(now, "Format: study\nTitle: studies\nPoints: 3\n",
+       "the profile next to the entries reflects a new folder");
     free(now);
 }
 
@@ -338,12 +348,13 @@ static void one_profile_as_source(const char *folder)
 {
     struct pf_fs *fs = fs_of(path_in(folder, "db"), false);
     holds(fs, "", ".\n..\ninfo.txt\ntables\nsrc\n.profilefs\n",
-          "a directory that is a profile can be SOURCE");
-    reads(fs, "src/main.c", "int main(void);\n", "with the folder it shows");
+          "SOURCE may be a directory that is a profile");
+    reads(fs, "src/main.c", "int main(void);\n",
+          "src/ of a directory that is SOURCE has the files of the source folder");
     pf_fs_free(fs);
     fs = fs_of(path_in(folder, "scaling"), false);
     reads(fs, "experiment/info.txt", "Format: study\nTitle: studies\nPoints: 3\n",
-          "and so can a folder with a profile beside what it holds");
+          "SOURCE may be a folder with a profile next to its entries");
     pf_fs_free(fs);
 }
 

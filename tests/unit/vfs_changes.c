@@ -24,25 +24,27 @@ static void test_new_version(const char *folder)
     open_dir(fs, thread, &dir);
 
     replace_text(folder, "log", "2 5 50");
-    ok(open_file(fs, values, &other) == ESTALE, "a file's number is not opened when its profile has changed");
+    ok(open_file(fs, values, &other) == ESTALE,
+       "a file's inode cannot be opened after its profile has changed");
     ok(!look_up(fs, thread, "values.csv", &moved) && moved.st.st_ino != values &&
            moved.st.st_size < attr.st.st_size,
-       "looked up in an old folder, the name gives the new version's file");
+       "a look-up in a folder of the old version returns the file of the new version");
     struct pf_buf old = {0}, new = {0};
     size_t got;
-    ok(!read_ino(fs, moved.st.st_ino, 1000, &new) && new.size == (size_t)moved.st.st_size, "which is read");
+    ok(!read_ino(fs, moved.st.st_ino, 1000, &new) && new.size == (size_t)moved.st.st_size,
+       "the file of the new version has its size");
     ok(!read_handle(fs, handle, 0, 100000, &old, &got) && old.size == (size_t)attr.st.st_size,
-       "the old one's handle still gives the old bytes");
+       "a handle on the old version still reads the old bytes");
     pf_buf_free(&old);
     pf_buf_free(&new);
     ok(pf_fs_readdir(dir, 2, &entry, false, NULL, &op) == 1 && !strcmp(entry.name, "info.txt"),
-       "an open folder survives");
-    ok(!open_dir(fs, top, &late), "an old folder can be listed");
+       "a folder that was opened before a change can be listed after it");
+    ok(!open_dir(fs, top, &late), "a folder of the old version can be opened");
     pf_fs_closedir(late);
     ok(look_up(fs, last, "values.csv", &moved) == ESTALE && open_dir(fs, last, &late) == ESTALE,
-       "one that the new version does not have is stale");
+       "a folder that the new version does not have is stale");
     uint64_t new_top = ino_of(fs, "log");
-    ok(new_top && new_top != top, "the name gives the new version");
+    ok(new_top && new_top != top, "a look-up by path returns the new version");
     pf_fs_closedir(dir);
     pf_fs_close(handle);
     pf_fs_free(fs);
@@ -60,21 +62,23 @@ static void test_rewritten(const char *folder)
     read_handle(fs, handle, 0, 10, &out, &got);
     write_text(folder, "log", "4 900 50");
     ok(read_handle(fs, handle, 10, 100, &out, &got) == ESTALE,
-       "bytes of a profile that was written over are stale");
-    ok(!find_path(fs, "log/threads/node, 3", &attr), "its name gives the new version at once");
+       "reading a handle of a profile that was overwritten in place returns ESTALE");
+    ok(!find_path(fs, "log/threads/node, 3", &attr),
+       "a look-up by path returns the new version of an overwritten profile at once");
     truncate(path_in(folder, "log"), 0);
     char *text = text_at(fs, "log/info.txt");
-    is(text, "", "an emptied one has no files");
-    ok(!find_path(fs, "log", &attr) && S_ISREG(attr.st.st_mode), "it is a file now");
+    is(text, "", "a profile that was truncated to zero bytes has no files");
+    ok(!find_path(fs, "log", &attr) && S_ISREG(attr.st.st_mode),
+       "a profile that was truncated to zero bytes is a regular file");
     free(text);
     write_text(folder, "log", "2 2 2");
-    ok(!find_path(fs, "log/info.txt", &attr), "and a profile again");
+    ok(!find_path(fs, "log/info.txt", &attr), "a file that becomes a profile is a folder");
     write_text(folder, "log", "broken");
     ok(!find_path(fs, "log/error.txt", &attr) && find_path(fs, "log/info.txt", &attr) == ENOENT,
-       "or one that can't be opened");
+       "a profile that becomes invalid has error.txt only");
     write_text(folder, "log", "2 2 2");
     ok(!find_path(fs, "log/info.txt", &attr) && find_path(fs, "log/error.txt", &attr) == ENOENT,
-       "until it can");
+       "a profile that becomes valid again has no error.txt");
     pf_fs_close(handle);
     pf_buf_free(&out);
     pf_fs_free(fs);
@@ -89,13 +93,13 @@ static void test_deleted(const char *folder)
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
     unlink(path_in(folder, "log"));
-    ok(find_path(fs, "log", &attr) == ENOENT, "a deleted profile is gone");
+    ok(find_path(fs, "log", &attr) == ENOENT, "a look-up of a deleted profile returns ENOENT");
     ok(open_file(fs, info, &handle) != 0 && open_dir(fs, top, &dir) != 0 &&
            look_up(fs, top, "info.txt", &attr) != 0,
-       "and so is all in it");
+       "inodes inside a deleted profile cannot be opened");
     write_text(folder, "log", "2 2 2");
     ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info,
-       "written again it is there, for the shell that sits in it");
+       "a deleted profile that is written again is found from its old folder");
     pf_fs_free(fs);
 }
 
@@ -110,7 +114,7 @@ static void test_sibling(const char *folder)
     write_text(folder, "log.extra", "x");
     ok(open_file(fs, info, &handle) == ESTALE && !look_up(fs, top, "info.txt", &attr) &&
            attr.st.st_ino != info,
-       "a sibling that comes makes a new version, although the file is the same");
+       "a sibling file that appears makes a new version of a profile whose own file is unchanged");
     unlink(path_in(folder, "log.extra"));
     pf_fs_free(fs);
 }
@@ -133,20 +137,21 @@ static void test_other_kinds(const char *folder)
     rmdir(path_in(folder, "d/x"));
     write_text(folder, "d/x", "a file now");
     ok(!find_path(fs, "d/x", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_ino != d_x,
-       "a folder that has become a file has another number");
-    ok(attr_of(fs, d_x, &attr) == ESTALE && open_dir(fs, d_x, &dir) == ESTALE, "and its old one is stale");
+       "a folder that is replaced by a file has a new inode");
+    ok(attr_of(fs, d_x, &attr) == ESTALE && open_dir(fs, d_x, &dir) == ESTALE,
+       "the inode of a folder that is replaced by a file is stale");
     ok(attr_of(fs, f, &attr) == ESTALE && open_file(fs, f, &handle) == ESTALE &&
            look_up(fs, d_x, "f", &attr) == ESTALE,
-       "as is what was in it: never a file of that name elsewhere");
+       "an inode inside a replaced folder is stale, and is no file of that name elsewhere");
     temp_dir_remove(path_in(folder, "d"));
     write_text(folder, "d", "a file too");
     find_path(fs, "d", &attr);
     ok(attr_of(fs, d, &attr) == ESTALE && open_dir(fs, d, &dir) == ESTALE &&
            look_up(fs, d, "file", &attr) == ESTALE,
-       "also at the top: never the root");
+       "an inode of a replaced folder in the root is stale, and is not the root");
     write_text(folder, "file", "1 1 1");
     ok(!find_path(fs, "file/info.txt", &attr) && open_file(fs, file, &handle) == ESTALE,
-       "a file that has become a profile is not opened by its old number");
+       "a file that becomes a profile cannot be opened by its old inode");
     pf_fs_free(fs);
 }
 
@@ -169,28 +174,28 @@ static void test_forget(const char *folder)
     write_text(folder, "a/b/c", "plain");
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t c = ino_of(fs, "a/b/c");
-    ok(fs->entries.count == 4, "what is known by number, and the folders it stands in, are held");
+    ok(fs->entries.count == 4, "an inode that was looked up and the folders on its path are held");
     find_path(fs, "a/b/c", &attr);
-    ok(attr.st.st_ino == c && fs->entries.count == 4, "found again it has the same number");
+    ok(attr.st.st_ino == c && fs->entries.count == 4, "a second look-up returns the same inode");
     pf_fs_forget(fs, c, 1);
-    ok(!attr_of(fs, c, &attr), "a number holds while it has uses");
+    ok(!attr_of(fs, c, &attr), "an inode is valid until it has been forgotten as often as it was looked up");
     pf_fs_forget(fs, c, 1);
     ok(fs->entries.count == 1 && attr_of(fs, c, &attr) == ESTALE,
-       "with the last all that is not needed goes");
+       "the last forget frees the inode and the folders on its path");
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
-    ok(fs->versions.count == 1 && fs->open_profiles == 1, "a profile is open once");
+    ok(fs->versions.count == 1 && fs->open_profiles == 1, "a profile that is looked up twice is opened once");
     write_text(folder, "log", "3 9 51");
     uint64_t again = ino_of(fs, "log/info.txt");
-    ok(fs->versions.count == 2, "an old version is held by its numbers");
+    ok(fs->versions.count == 2, "inodes of an old version hold the version");
     pf_fs_forget(fs, top, 1);
     pf_fs_forget(fs, info, 1);
     pf_fs_forget(fs, info, 1000);
     for (int i = 0; i < 500 && versions_of(fs) > 1; i++)
         usleep(20000);
-    ok(versions_of(fs) == 1, "and goes soon after the last of them");
+    ok(versions_of(fs) == 1, "an old version is freed after its last inode is forgotten");
     pf_fs_forget(fs, again, 1);
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_ino == again,
-       "a profile nobody uses stays open for a while");
+       "a profile without inodes stays open for a while");
     pf_fs_free(fs);
 }
 
@@ -219,11 +224,11 @@ static void test_many(const char *folder)
         visit(fs, i, &found);
     visit(fs, 0, &found);
     ok(found == PROFILES + 1 && fs->open_profiles <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
-       "of many profiles that nobody uses some are open at a time");
+       "the number of open profiles without inodes is limited");
     ok(fs->entries.count <= AT_ONCE + 2 && fs->versions.count <= AT_ONCE,
-       "and of the others nothing is kept");
+       "profiles that were closed hold no inode and no version");
     pf_fs_free(fs);
-    ok(control.opens == control.closes, "in the end all are closed");
+    ok(control.opens == control.closes, "freeing the filesystem closes all profiles");
 }
 
 /* ---- transient errors --------------------------------------------------------------------------- */
@@ -234,30 +239,19 @@ static void test_lack(const char *folder)
     write_text(folder, "log", "3 9 50");
     control = (struct control){.fails = {[PF_MODELLED] = ENOMEM}};
     struct pf_fs *fs = fs_of(folder, false);
-    ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM, "what needs more memory than there is fails");
+    ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM,
+       "a look-up whose pass runs out of memory returns ENOMEM");
     control.fails[PF_MODELLED] = 0;
     ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM && control.loads[PF_MODELLED] == 1,
-       "all who ask at that time are told");
+       "a look-up during the back-off repeats the error without another pass");
     sleep(PF_BACK_OFF_SECONDS + 1);
-    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size > 0, "but later it is tried anew");
+    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size > 0,
+       "a look-up after the back-off runs the pass again");
     pf_fs_free(fs);
-    ok(control.opens == 2 && control.closes == 2, "with a profile that is opened anew");
+    ok(control.opens == 2 && control.closes == 2, "the pass after the back-off opens the profile again");
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
-
-struct wanted {
-    struct pf_fs *fs;
-    uint64_t folder;
-    const char *name;
-};
-
-static int ask_for_name(void *arg, struct pf_op *op)
-{
-    const struct wanted *wanted = arg;
-    struct pf_attr attr;
-    return pf_fs_lookup(wanted->fs, wanted->folder, wanted->name, true, &attr, op);
-}
 
 static void test_waiting(const char *folder)
 {
@@ -269,18 +263,19 @@ static void test_waiting(const char *folder)
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t contexts = ino_of(fs, "log/.contexts"), tables = ino_of(fs, "log/tables");
-    ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are found without any pass");
+    ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are looked up without a pass");
     struct wanted context = {fs, contexts, "main 0"}, table = {fs, tables, "values.csv"};
-    background_start(&first, ask_for_name, &context);
+    background_start(&first, look_up_wanted, &context);
     gate_await(&gate, 1);
-    background_start(&second, ask_for_name, &table);
+    background_start(&second, look_up_wanted, &table);
     await_waiters(fs->env.pool, 2);
     ok(!pf_fs_getattr(fs, contexts, &attr, &op) && !find_path(fs, "log/info.txt", &attr),
        "while two operations wait for a pass, others that need none are answered");
     gate_open(&gate);
-    ok(!background_result(&first) && !background_result(&second), "when the pass is over both go on");
+    ok(!background_result(&first) && !background_result(&second),
+       "the operations that wait for a pass succeed when it ends");
     pf_fs_free(fs);
-    ok(control.closes == 1, "freeing the filesystem closes what is open");
+    ok(control.closes == 1, "freeing the filesystem closes an open profile");
 }
 
 /* ---- everything at once ------------------------------------------------------------------------- */
@@ -344,9 +339,10 @@ static void test_storm(const char *folder)
     atomic_store(&storm.over, true);
     for (int t = 0; t < 3; t++)
         pthread_join(threads[t], NULL);
-    ok(storm.wrong == 0, "while a profile is written over and over, what is read is one of its versions");
-    ok(storm.right > 10, "and it is read");
-    ok(storm.fs->versions.count <= 2, "no version is left behind");
+    ok(storm.wrong == 0,
+       "while a profile is overwritten repeatedly, each complete read returns one of its versions");
+    ok(storm.right > 10, "reads succeed while a profile is overwritten repeatedly");
+    ok(storm.fs->versions.count <= 2, "at most two versions remain after many changes");
     pf_fs_free(storm.fs);
     for (int v = 0; v < VERSIONS; v++)
         free(storm.expected[v]);

@@ -40,6 +40,20 @@ VFS int look_up(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_a
     return pf_fs_lookup(fs, parent, name, true, attr, &op);
 }
 
+/* A look-up to run in the background. */
+struct wanted {
+    struct pf_fs *fs;
+    uint64_t folder;
+    const char *name;
+};
+
+VFS int look_up_wanted(void *arg, struct pf_op *op)
+{
+    const struct wanted *wanted = arg;
+    struct pf_attr attr;
+    return pf_fs_lookup(wanted->fs, wanted->folder, wanted->name, true, &attr, op);
+}
+
 VFS int attr_of(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
     struct pf_op op = PF_OP;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/resource.h>
 
+#include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* Profiles that stay open, and the closing of old versions. */
@@ -59,15 +60,16 @@ static void test_few_descriptors(const char *folder)
     few.rlim_cur = descriptors() + 24;
     setrlimit(RLIMIT_NOFILE, &few);
     struct pf_fs *fs = fs_of(folder, false);
-    ok(read_many(fs) == MANY, "with few descriptors all profiles can be read");
+    ok(read_many(fs) == MANY, "all profiles can be read with few descriptors");
     pf_lock_take(&fs->lock);
     fs->files_max = 1 << 20;
     pf_lock_drop(&fs->lock);
-    ok(read_many(fs) == MANY, "also if only a lack of descriptors closes what is idle");
+    ok(read_many(fs) == MANY,
+       "all profiles can be read if idle ones are closed only when descriptors run out");
     int taken[64], n = 0;
     while (n < 64 && (taken[n] = dup(0)) >= 0)
         n++;
-    ok(read_many(fs) == MANY, "at any time, also when none is left to begin with");
+    ok(read_many(fs) == MANY, "all profiles can be read if all descriptors are in use at the start");
     while (n)
         close(taken[--n]);
     pf_fs_free(fs);
@@ -84,9 +86,9 @@ static void test_replaced(const char *folder)
         if (!ino_of(fs, "log/tables/values.csv"))
             break;
     }
-    ok(fs->versions.count == 50, "versions live on while their numbers are known");
+    ok(fs->versions.count == 50, "versions stay while their inodes are held");
     await_descriptors(before + 4);
-    ok(descriptors() <= before + 4, "but their files are closed");
+    ok(descriptors() <= before + 4, "the files of old versions are closed");
     pf_fs_free(fs);
 }
 
@@ -102,11 +104,12 @@ static void test_deleted(const char *folder)
     unlink(path_in(folder, "log"));
     unlink(path_in(folder, "unseen"));
     size_t open = descriptors();
-    ok(find_path(fs, "log", &attr) == ENOENT, "a deleted profile is missed");
+    ok(find_path(fs, "log", &attr) == ENOENT, "a look-up of a deleted profile returns ENOENT");
     await_descriptors(open - 1);
-    ok(descriptors() < open, "files of a deleted profile are closed when it is missed");
+    ok(descriptors() < open, "a failed look-up closes the files of a deleted profile");
     await_descriptors(before);
-    ok(descriptors() == before, "those of one that nobody asks for some seconds later");
+    ok(descriptors() == before,
+       "files of a deleted profile that is not looked up are closed after some seconds");
     pf_fs_free(fs);
 }
 
@@ -126,36 +129,22 @@ static void test_opened_again(const char *folder)
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
     close_idle(fs);
-    ok(fs->open_profiles == 0 && !open_file(fs, info, &handle), "what was closed is opened again");
+    ok(fs->open_profiles == 0 && !open_file(fs, info, &handle), "a profile that was closed is opened again");
     pf_fs_close(handle);
     close_idle(fs);
     write_text(folder, "log.extra", "x");
-    ok(open_file(fs, info, &handle) == ESTALE, "never under the numbers of a version that is no more");
-    ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info, "the top is the new version's");
+    ok(open_file(fs, info, &handle) == ESTALE,
+       "a profile that has changed since it was closed is not opened by an old inode");
+    ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info,
+       "the top folder of a closed profile leads to the new version");
     unlink(path_in(folder, "log.extra"));
     uint64_t thread = ino_of(fs, "log/threads/thread 1/info.txt"), metric = ino_of(fs, "log/metrics");
     struct pf_dir *dir;
-    ok(thread && open_file(fs, thread + 1000, &handle) == ESTALE, "nor is what the profile does not have");
+    ok(thread && open_file(fs, thread + 1000, &handle) == ESTALE,
+       "an inode of a file that the profile does not have is stale");
     ok(metric && open_dir(fs, pf_ino((uint32_t)(metric >> 40), PF_CONTEXT_DIR, 1000), &dir) == ESTALE,
-       "be it a file or a folder");
+       "an inode of a folder that the profile does not have is stale");
     pf_fs_free(fs);
-}
-
-/* A look-up of info.txt on a thread of its own. */
-struct look {
-    struct pf_fs *fs;
-    uint64_t top;
-    struct pf_op op;
-    int result;
-    pthread_t thread;
-};
-
-static void *look_inside(void *arg)
-{
-    struct look *look = arg;
-    struct pf_attr attr;
-    look->result = pf_fs_lookup(look->fs, look->top, "info.txt", true, &attr, &look->op);
-    return NULL;
 }
 
 static void test_opened_once(const char *folder)
@@ -163,39 +152,34 @@ static void test_opened_once(const char *folder)
     struct gate gate = GATE_CLOSED;
     write_text(folder, "log", "2 3 10");
     struct pf_fs *fs = fs_of(folder, false);
-    uint64_t top = ino_of(fs, "log");
+    struct wanted info = {fs, ino_of(fs, "log"), "info.txt"};
     int opens = control.opens;
-    struct look first = {fs, top, PF_OP, -1, 0}, second = {fs, top, PF_OP, -1, 0};
+    struct background first, second;
     control.gate[PF_OPENED] = &gate;
-    pthread_create(&first.thread, NULL, look_inside, &first);
+    background_start(&first, look_up_wanted, &info);
     gate_await(&gate, 1);
-    pthread_create(&second.thread, NULL, look_inside, &second);
+    background_start(&second, look_up_wanted, &info);
     pf_fs_interrupt(fs, &second.op);
-    pthread_join(second.thread, NULL);
-    ok(second.result == EINTR,
+    ok(background_result(&second) == EINTR,
        "an operation that waits for another one to open the profile can be interrupted");
     gate_open(&gate);
-    pthread_join(first.thread, NULL);
+    ok(!background_result(&first) && control.opens == opens + 1,
+       "the operation that opens the profile succeeds, and opens it once");
     control.gate[PF_OPENED] = NULL;
-    ok(!first.result && control.opens == opens + 1, "the other one opens the profile, once");
     pf_fs_free(fs);
 }
 
-/* One entry of an open directory, read on a thread of its own. */
+/* One entry of an open directory. */
 struct reader {
     struct pf_dir *dir;
     uint64_t offset;
     struct pf_dirent entry;
-    int result;
-    pthread_t thread;
 };
 
-static void *read_entry(void *arg)
+static int read_entry(void *arg, struct pf_op *op)
 {
     struct reader *reader = arg;
-    struct pf_op op = PF_OP;
-    reader->result = pf_fs_readdir(reader->dir, reader->offset, &reader->entry, false, NULL, &op);
-    return NULL;
+    return pf_fs_readdir(reader->dir, reader->offset, &reader->entry, false, NULL, op);
 }
 
 /* Returns the offset at which reading a directory returns the entry with this name. */
@@ -213,28 +197,30 @@ static void test_listed_side_by_side(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
     struct reader slow = {0}, quick = {0};
+    struct background waiting;
+    struct pf_op op = PF_OP;
     write_text(folder, "slow", "2 3 10");
     write_text(folder, "quick", "2 3 10");
     struct pf_fs *fs = fs_of(folder, false);
-    ok(!open_dir(fs, PF_ROOT_INO, &slow.dir), "a folder opens");
+    ok(!open_dir(fs, PF_ROOT_INO, &slow.dir), "the root can be opened");
     quick.dir = slow.dir;
     slow.offset = offset_of(slow.dir, "slow");
     quick.offset = offset_of(slow.dir, "quick");
     char *names = names_in(slow.dir);
     write_text(folder, "slow", "2 3 100");
     control.probe_gate = &gate;
-    pthread_create(&slow.thread, NULL, read_entry, &slow);
+    background_start(&waiting, read_entry, &slow);
     gate_await(&gate, 1);
-    read_entry(&quick);
-    ok(quick.result == 1 && !strcmp(quick.entry.name, "quick"),
-       "while one reader waits for a file, another one of the same directory gets an entry");
-    ok(offset_of(slow.dir, "..") == 1, "and the first entries");
+    ok(read_entry(&quick, &op) == 1 && !strcmp(quick.entry.name, "quick"),
+       "while one reader of a directory waits for a file, another reader gets an entry");
+    ok(offset_of(slow.dir, "..") == 1,
+       "while one reader of a directory waits for a file, another reader gets the first entries");
     gate_open(&gate);
-    pthread_join(slow.thread, NULL);
+    ok(background_result(&waiting) == 1 && !strcmp(slow.entry.name, "slow"),
+       "the reader that waited gets its entry");
     control.probe_gate = NULL;
-    ok(slow.result == 1 && !strcmp(slow.entry.name, "slow"), "the first reader gets its own");
     char *again = names_in(slow.dir);
-    ok(!strcmp(names, again), "afterwards the directory lists as before");
+    ok(!strcmp(names, again), "a later listing of the directory is the same");
     free(names);
     free(again);
     pf_fs_closedir(slow.dir);

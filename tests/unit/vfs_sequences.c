@@ -115,21 +115,21 @@ static void look_up_path(struct sequence *sequence)
     if (lacked_memory(result))
         return;
     if (!sequence->contexts[profile]) {
-        check(sequence, result == ENOENT, "a file that is not there is found");
+        check(sequence, result == ENOENT, "a file that does not exist is found");
         return;
     }
-    check(sequence, !result, "a file that is there is not found");
+    check(sequence, !result, "a file that exists is not found");
     if (result)
         return;
     check(sequence, attr.st.st_size == (off_t)strlen(expected[sequence->contexts[profile]][file]),
-          "the size is not that of the present version");
+          "the size is not that of the current version");
     for (size_t i = 0; i < NUMBERS; i++) {
         const struct number *other = &sequence->numbers[i];
         bool same =
             other->profile == profile && other->file == file && other->version == sequence->version[profile];
         if (other->ino)
             check(sequence, (other->ino == attr.st.st_ino) == same,
-                  "numbers are not those of files and versions");
+                  "equal files of one version have different inodes, or others have equal inodes");
     }
     *number = (struct number){attr.st.st_ino, profile, file, sequence->version[profile]};
 }
@@ -152,7 +152,8 @@ static void get_attributes(struct sequence *sequence)
     if (lacked_memory(result))
         return;
     bool present = number->version == sequence->version[number->profile];
-    check(sequence, !result || (!present && result == ESTALE), "attributes of a present file are refused");
+    check(sequence, !result || (!present && result == ESTALE),
+          "attributes of a file of the current version are refused");
 }
 
 static void open_number(struct sequence *sequence)
@@ -168,7 +169,7 @@ static void open_number(struct sequence *sequence)
         return;
     bool present =
         number->version == sequence->version[number->profile] && sequence->contexts[number->profile];
-    check(sequence, result == (present ? 0 : ESTALE), "a number opens another version than its own");
+    check(sequence, result == (present ? 0 : ESTALE), "an inode opens a version other than its own");
     to->of = *number;
     to->contexts = sequence->contexts[number->profile];
 }
@@ -188,11 +189,12 @@ static void read_open_file(struct sequence *sequence)
         pf_buf_free(&out);
         return;
     }
-    check(sequence, !result || (!present && result == ESTALE), "a present file cannot be read");
+    check(sequence, !result || (!present && result == ESTALE),
+          "a file of the current version cannot be read");
     size_t wanted = size - offset < 100 ? size - offset : 100;
     if (!result)
         check(sequence, got >= wanted && !memcmp(out.data, want + offset, wanted),
-              "bytes are those of another version");
+              "the bytes are those of another version");
     pf_buf_free(&out);
 }
 
@@ -233,7 +235,8 @@ static void list_root(struct sequence *sequence)
         return;
     check(sequence, !more, "the root cannot be listed");
     for (int p = 0; p < PROFILES; p++)
-        check(sequence, listed[p] == (sequence->contexts[p] > 0), "a listing differs from what is there");
+        check(sequence, listed[p] == (sequence->contexts[p] > 0),
+              "the listing differs from the files that exist");
 }
 
 static void move_clock(struct sequence *sequence)
@@ -297,7 +300,7 @@ static const char *run_sequence(const char *folder, uint64_t seed)
         close_idle_profiles(&sequence);
         usleep(10000);
     }
-    check(&sequence, is_empty(sequence.fs), "something is still held after the last use");
+    check(&sequence, is_empty(sequence.fs), "an inode, a version or a profile is held after the last use");
     pf_fs_free(sequence.fs);
     for (int p = 0; p < PROFILES; p++) {
         char name[16];
@@ -327,7 +330,7 @@ static void test_sequences(void)
     control = (struct control){0};
     for (seed = 1; seed <= n && !wrong; seed++)
         wrong = run_sequence(folder, seed);
-    ok(!wrong, "%lu sequences of %d operations answer as the model does%s%s", seed - 1, STEPS,
+    ok(!wrong, "%lu sequences of %d operations give the answers of the model%s%s", seed - 1, STEPS,
        wrong ? ": " : "", wrong ? wrong : "");
     temp_dir_remove(folder);
 }
@@ -368,9 +371,9 @@ static void test_held_pass(void)
         if (i % 100 == 0)
             pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(good == OPERATIONS, "%d operations on other profiles end while a pass is held", OPERATIONS);
+    ok(good == OPERATIONS, "%d operations on other profiles complete while a pass is blocked", OPERATIONS);
     gate_open(&gate);
-    ok(!background_result(&held), "and so does the one that waits for the pass, when it is over");
+    ok(!background_result(&held), "an operation that waits for a blocked pass succeeds when the pass ends");
     control = (struct control){0};
     pf_fs_free(fs);
     temp_dir_remove(folder);

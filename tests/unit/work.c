@@ -26,13 +26,13 @@ static void test_joining(void)
         early += asking[i].early;
     }
     ok(failed == 0 && early == 0, "all operations wait until the job has ended");
-    ok(load.runs == 1, "which runs once");
+    ok(load.runs == 1, "a job that many operations wait for runs once");
     struct pf_op op = PF_OP;
-    ok(!pf_need(&op, &gated, &load.owner, 2) && load.runs == 2, "another number is another job");
+    ok(!pf_need(&op, &gated, &load.owner, 2) && load.runs == 2, "a job with another number is another job");
     ok(!pf_need(&op, &gated, &load.owner, 1) && load.runs == 3,
        "a job that has succeeded is no longer listed");
     pf_pool_free(pool);
-    ok(load.owner.references == 1, "and its owner is released");
+    ok(load.owner.references == 1, "the owner is released when its jobs have ended");
 }
 
 /* ---- failures ------------------------------------------------------------------------------------ */
@@ -64,14 +64,15 @@ static void test_failing(void)
     load.code = ESTALE;
     for (int i = 0; i < 2; i++)
         pf_need(&op, &gated, &load.owner, 2);
-    ok(op.error.code == ESTALE && load.runs == 5, "so is a job whose file has changed");
+    ok(op.error.code == ESTALE && load.runs == 5, "a job whose file has changed is repeated at once");
     load.code = ENOMEM;
     for (int i = 0; i < 2; i++)
         pf_need(&op, &gated, &load.owner, 3);
     ok(op.error.code == ENOMEM && load.runs == 6, "a transient error is repeated for a short time");
     sleep(3);
     load.code = 0;
-    ok(!pf_need(&op, &gated, &load.owner, 3) && load.runs == 7, "and then attempted again");
+    ok(!pf_need(&op, &gated, &load.owner, 3) && load.runs == 7,
+       "a job with a transient error is attempted again after that time");
 
     load.code = EINVAL;
     for (uint64_t i = 10; i < 30; i++)
@@ -80,9 +81,9 @@ static void test_failing(void)
     pf_need(&op, &gated, &load.owner, 29);
     ok(load.runs == before, "the latest failures are cached");
     pf_need(&op, &gated, &load.owner, 10);
-    ok(load.runs == before + 1, "up to a limit");
+    ok(load.runs == before + 1, "the number of cached failures is limited");
     pf_owner_end(&load.owner);
-    ok(!load.owner.jobs, "the end of the owner removes them");
+    ok(!load.owner.jobs, "the end of the owner removes cached failures");
     pf_pool_free(pool);
 }
 
@@ -104,13 +105,13 @@ static void test_interrupting(void)
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
        "an interrupted operation no longer waits");
     await_step(&load);
-    ok(load.stopped == 0, "and does not stop the job");
+    ok(load.stopped == 0, "an interrupted operation does not stop a job with other waiters");
     ask_interrupt(&b);
     ok(ask_result(&b) == EINTR, "the last waiter can be interrupted");
     while (pf_owner_is_busy(&load.owner))
         usleep(100);
-    ok(load.stopped == 1, "which stops the job");
-    ok(!load.owner.jobs, "without counting as a failure");
+    ok(load.stopped == 1, "the interrupt of the last waiter stops the job");
+    ok(!load.owner.jobs, "a job that was stopped is not a failure");
     pf_pool_free(pool);
 }
 
@@ -163,7 +164,7 @@ static void test_stopped_too_late(void)
     await_waiters(pool, 1);
     gate_open(&load.gate);
     ok(ask_result(&b) == 0 && load.runs == 2,
-       "an operation that joins a job that ends as stopped runs it again");
+       "an operation that joins a job after it was stopped runs it again");
     pf_pool_free(pool);
 }
 
@@ -200,7 +201,7 @@ static void test_short(void)
     ok(ask_result(&b) == 0 && load.runs == 1, "other operations wait for a short job");
     ask_result(&a);
     ok(pthread_equal(thread, a.background.thread),
-       "which runs on the thread of the first operation that needs it");
+       "a short job runs on the thread of the first operation that needs it");
     ask_start(&a, &long_and_short, &load, 0);
     while (load.runs < 2)
         usleep(100);
@@ -273,13 +274,13 @@ static void test_nesting(void)
     ok(ask_result(&b) == EINTR, "a job that waits for another job can be stopped");
     while (pf_owner_is_busy(&second.owner))
         usleep(100);
-    ok(second.stopped == 1 && needed.stopped == 0, "without stopping a job that others need");
+    ok(second.stopped == 1 && needed.stopped == 0, "stopping a job does not stop a job that others need");
     ask_interrupt(&a);
-    ok(ask_result(&a) == EINTR, "the last operation is interrupted");
+    ok(ask_result(&a) == EINTR, "the last operation that needs a nested job can be interrupted");
     gate_open(&needed.gate);
     while (pf_owner_is_busy(&first.owner))
         usleep(100);
-    ok(needed.stopped == 1 && first.stopped == 1, "which stops the needed job too");
+    ok(needed.stopped == 1 && first.stopped == 1, "the interrupt of the last operation stops the nested job");
     pf_pool_free(pool);
 }
 
@@ -347,7 +348,7 @@ static void test_storm(void)
         storm_one(&storm);
     pf_pool_free(storm.pool);
     ok(storm.wrong == 0, "each of hundreds of jobs ends for all waiters that are not interrupted");
-    ok(storm.early == 0, "and not before it has run");
+    ok(storm.early == 0, "no waiter returns before its job has run");
 }
 
 int main(void)

@@ -186,18 +186,18 @@ static void test_linear_time(void)
        "a long run of `<` takes linear time");
     tally = (struct tally){0};
     ok(reads_large(&tally, repeat("", "<(", "", N), PIECE) && tally.faults == N,
-       "so do many `<` without any `>`");
+       "many `<` without any `>` take linear time");
     tally = (struct tally){0};
     ok(reads_large(&tally, repeat("", "<a i=\"\\\"\\\" l=\"&&lt;\"/>&", "", N), PIECE) &&
            tally.starts == N + 1,
-       "and many tags that need repair");
+       "many tags that need repair take linear time");
     tally = (struct tally){.wanted = "a255"};
     ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && tally.faults == 1 &&
            tally.found,
        "the first 256 attributes of a tag are read, and the tag counts as damaged");
     tally = (struct tally){.wanted = "a256"};
     ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && !tally.found,
-       "further attributes are skipped");
+       "attributes beyond the first 256 are skipped");
     tally = (struct tally){0};
     ok(reads_large(&tally, repeat("<a n=\"", "\\\"  ", "\"/>", N / 2), 1) && tally.starts == 2,
        "a long tag that arrives byte by byte takes linear time");
@@ -214,11 +214,11 @@ static void test_limits(void)
        "a tag of more than 1 MB ends reading");
     tally = (struct tally){0};
     ok(!reads_large(&tally, repeat("<!-- ", "....", "--><a/>", N), PIECE) && tally.starts == 1,
-       "so does a comment of more than 1 MB");
+       "a comment of more than 1 MB ends reading");
     tally = (struct tally){0};
     ok(!reads_large(&tally, repeat("", "<name%zu/>", "", N), PIECE) && tally.starts > 10000 &&
            tally.starts < N,
-       "and more than 1 MB of different names");
+       "more than 1 MB of different names end reading");
 }
 
 static void a_handler_may_fail(void)
@@ -236,9 +236,11 @@ int main(void)
     reads("<PF i=\"1\"><S i=\"-2\"/></PF>", "PF(i=1 )S(i=-2 )/S /PF ", "elements nest");
     reads("<P n=\"operator\\\"\\\" _km\" l=\"3\"/>", "P(n=operator\"\" _km l=3 )/P ",
           "a quote after a backslash is text");
-    reads("<P n=\"ends in \\\"/>", "P(n=ends in \\ )/P ", "but not at the end of the tag");
-    reads("<P n=\"x\\\" l=\"3\" ></P>", "P(n=x\\ l=3 )/P ", "nor before another attribute");
-    reads("<P n=\"a\\\" b\"/>", "P(n=a\" b )/P ", "a word after it is not an attribute");
+    reads("<P n=\"ends in \\\"/>", "P(n=ends in \\ )/P ",
+          "a quote after a backslash at the end of the tag ends the value");
+    reads("<P n=\"x\\\" l=\"3\" ></P>", "P(n=x\\ l=3 )/P ",
+          "a quote after a backslash before another attribute ends the value");
+    reads("<P n=\"a\\\" b\"/>", "P(n=a\" b )/P ", "a word after an escaped quote is not an attribute");
     reads("<P n=\"C:\\dir\"/>", "P(n=C:\\dir )/P ", "a backslash without a quote is text");
     reads("<P n=\"a &lt;b&gt; &amp;&quot;&#65;\"/>", "P(n=a <b> &\"A )/P ", "references are resolved");
     reads("<P n=\"R&D &x; &#0; <\"/>", "P(n=R&D &x; &#0; < )/P ", "an invalid reference is text");
@@ -246,12 +248,12 @@ int main(void)
     reads("<P n=\"\xff\x01\xc3\xa9\xed\xa0\x80\"/>",
           "P(n=\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd )/P ",
           "invalid bytes are replaced");
-    reads("<P n='it\"s'/>", "P(n=it\"s )/P ", "single quotes work too");
-    reads("<P n=plus l=a/b/>", "P(n=plus l=a/b )/P ", "and so do values without quotes");
+    reads("<P n='it\"s'/>", "P(n=it\"s )/P ", "values may have single quotes");
+    reads("<P n=plus l=a/b/>", "P(n=plus l=a/b )/P ", "values may have no quotes");
     reads("<P n=\"a > b\"/>", "P(n=a > b )/P ", "a > in a value does not end the tag");
     reads("<a/><!-- a -- b <x> --><b/>", "a()/a b()/b ", "comments are skipped, whatever they contain");
     reads("<?xml version=\"1.0\"?><!DOCTYPE a [<!-- [x), [y -->\n<!ELEMENT a (b)>]><a/>", "a()/a ",
-          "so is a DTD");
+          "a DTD is skipped");
     reads("<a><![CDATA[<x> & ]]]></a><b/>", "a()[<x> & ]]/a b()/b ", "CDATA sections are text");
     reads("<a>x &lt; \xc3\xa9 & y < z\xff</a>", "a()[x < \xc3\xa9 & y < z\xef\xbf\xbd]/a ",
           "text is repaired like values");
@@ -259,15 +261,15 @@ int main(void)
     reads("<a><b>x</c>&lt;</a>", "a()b()[x]/b [<]/a ",
           "an end tag with another name closes the innermost element");
     reads("<a>\n</a>\n</a><b/>", "a()[\n]/a !3", "an end tag without an open element ends reading, with its line");
-    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "so does a duplicate attribute");
-    reads("<><b/>", "!1", "so does a tag without a name");
+    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "a duplicate attribute ends reading");
+    reads("<><b/>", "!1", "a tag without a name ends reading");
     reads("<a i=\"1", "!1", "a truncated tag is a fault");
-    reads("<a>", "a()!1", "so is a truncated element");
+    reads("<a>", "a()!1", "a truncated element is a fault");
     reads("", "", "an empty text has no events, but a line");
     reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
 
     reads("<a>\r\nb\rc</a\n><b/>", "a()[\nb\nc]/a b()/b ",
-          "lines may have any ending; line ends within end tags are not text");
+          "lines may have any ending, and line ends within end tags are not text");
     reads("<a>\n<b i=\"1", "a()!2", "the line of an unterminated tag is the line where it begins");
 
     reads("<a>\n<b i\"1\"\n/></a>", "a()!2", "damage ends reading in the line where the tag begins");
@@ -276,9 +278,10 @@ int main(void)
     reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "an end tag without its slash closes its element");
     reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "a `<` that begins no tag is text");
     reads("<a><b i\"1\" n=\"x\"/></a>", "a()b(n=x )/b /a ??", "an invalid attribute is skipped");
-    reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "so is one with an invalid name");
+    reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "an attribute with an invalid name is skipped");
     reads("<a/>\n</a><b/>", "a()/a b()/b ?", "an end tag without an open element is ignored");
-    reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "a duplicate attribute still ends reading");
+    reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1",
+          "a duplicate attribute ends reading even if damaged tags are repaired");
     reads(
         "<!DOCTYPE a [<!ENTITY e SYSTEM \"file:///etc/passwd\"><!ATTLIST b n CDATA \"x\">]><a>&e;<b/>&e;</a>",
         "a()b()/b [&e;]/a ", "entities and defaults of a DTD have no effect");

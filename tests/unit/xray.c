@@ -8,22 +8,26 @@ static void recognises_logs(struct log *log)
 {
     for (unsigned version = 1; version <= 5; version++) {
         put_header(log, version, 1000, 4096);
-        ok(confidence_in(log->bytes, log->size) >= 32, "version %u without buffers is a log", version);
+        ok(confidence_in(log->bytes, log->size) >= 32, "a log of version %u without buffers is recognised",
+           version);
         open_buffer(log, 1, 0, 0);
-        ok(confidence_in(log->bytes, log->size) >= 32, "version %u with a buffer is a log", version);
+        ok(confidence_in(log->bytes, log->size) >= 32, "a log of version %u with a buffer is recognised",
+           version);
     }
-    ok(!confidence_in(log->bytes, 31), "fewer bytes than a header are no log");
+    ok(!confidence_in(log->bytes, 31), "a file shorter than a header is rejected");
     log->bytes[32] = 0;
     unsigned damaged = confidence_in(log->bytes, log->size);
-    ok(damaged && damaged < 32, "a log without a first buffer is less sure");
+    ok(damaged && damaged < 32, "a log without a first buffer is recognised with less confidence");
     patch(log, 4, 0xff, 4);
-    ok(!confidence_in(log->bytes, log->size), "without the usual flags it is none");
+    ok(!confidence_in(log->bytes, log->size), "a log without the usual flags is rejected");
     put_header(log, 5, 1000, 4096);
     patch(log, 2, 0, 2);
-    ok(!confidence_in(log->bytes, log->size), "another type is no flight data recorder log");
+    ok(!confidence_in(log->bytes, log->size),
+       "a file of another type is not recognised as a flight data recorder log");
     for (unsigned version = 0; version <= 6; version += 6) {
         put_header(log, version, 1000, 4096);
-        ok(!confidence_in(log->bytes, log->size), "there is no version %u", version);
+        ok(!confidence_in(log->bytes, log->size), "a log of version %u, which does not exist, is rejected",
+           version);
     }
 }
 
@@ -31,20 +35,20 @@ static void opens_the_header(struct log *log)
 {
     struct opened opened;
     put_header(log, 3, 2000000000, 16384);
-    ok(!open_log(&opened, log, PF_OPENED), "a header opens");
+    ok(!open_log(&opened, log, PF_OPENED), "a log with only a header opens");
     is(opened.model.version, "3", "the version is the header's");
     columns_are(opened.model.info, "01",
                 "Type,flight data recorder (FDR)\nByte order,little-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
                 "Buffer size (bytes),16384\nInstrumentation map,none found\n",
-                "the header's facts are told");
-    is(opened.model.time_unit, "ns", "time is in nanoseconds where the frequency is known");
-    ok(opened.model.n_metrics == 6, "so there are metrics of time");
+                "info.txt has the fields of the header");
+    is(opened.model.time_unit, "ns", "time is in nanoseconds if the frequency is known");
+    ok(opened.model.n_metrics == 6, "a log with a known frequency has metrics of time");
     close_log(&opened);
     put_header(log, 5, 0, 16384);
     open_log(&opened, log, PF_OPENED);
-    is(opened.model.time_unit, "ticks", "without a frequency time is in ticks");
-    ok(opened.model.n_metrics == 4, "and there are no metrics of time");
+    is(opened.model.time_unit, "ticks", "time is in ticks without a frequency");
+    ok(opened.model.n_metrics == 4, "a log without a frequency has no metrics of time");
     close_log(&opened);
     ok(open_bytes(&opened, log->bytes, 31) == -1, "a file shorter than a header does not open");
     close_log(&opened);
@@ -71,17 +75,17 @@ static void names_threads(struct log *log)
     put_small(log, 8, 20, 0, 900, 1);
     put_small(log, 7, 10, 1, 200, 1);
     open_log(&opened, log, PF_MODELLED);
-    columns_are(opened.model.partitions.items, "01",
-                "0,process-7.thread-20\n1,thread-10\n2,process-8.thread-20\n",
-                "threads come in the order of their first buffers, and say the process where need be");
+    columns_are(
+        opened.model.partitions.items, "01", "0,process-7.thread-20\n1,thread-10\n2,process-8.thread-20\n",
+        "threads are in the order of their first buffers, and names of equal ids include the process");
     columns_are(opened.model.partitions.fields, "012", "7,20,1\n7,10,2\n8,20,1\n",
-                "and tell their ids and how many buffers they have");
+                "a thread has its ids and its number of buffers");
     close_log(&opened);
     put_header(log, 2, 0, 4096);
     put_small(log, 7, -5, 0, 500, 1);
     open_log(&opened, log, PF_MODELLED);
     columns_are(opened.model.partitions.items, "1", "thread--5\n", "thread ids are signed");
-    columns_are(opened.model.partitions.fields, "01", ",-5\n", "version 2 knows no process");
+    columns_are(opened.model.partitions.fields, "01", ",-5\n", "a log of version 2 has no process ids");
     close_log(&opened);
 }
 
@@ -95,7 +99,7 @@ static void orders_buffers(struct log *log)
     reads_as(log,
              "0,5000,9001,3,enter,1,0,,,,#1\n0,0,4001,3,enter,2,1,,,,#2\n"
              "0,900,4901,3,enter,4,2,,,,#4\n0,1000,5001,3,enter,3,3,,,,#3\n",
-             "", "buffers are ordered by wall time, then by TSC, not as they stand in the file");
+             "", "buffers are ordered by wall time, then by TSC, whatever their order in the file");
 }
 
 static void drops_copies(struct log *log)
@@ -112,9 +116,9 @@ static void drops_copies(struct log *log)
     put_small(log, 7, 2, 10, 100, 9);
     char warnings[128];
     snprintf(warnings, sizeof warnings, "32,warning,duplicate-buffer\n%zu,warning,duplicate-buffer\n", last);
-    ok(longer < last, "three copies, of which the second is the longest");
+    ok(longer < last, "the second of three copies of a buffer is the longest");
     reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n0,1,102,3,exit,1,0,,,,#1\n1,0,101,3,enter,9,0,,,,#9\n",
-             warnings, "of copies the longest is kept");
+             warnings, "the longest of several copies of a buffer is kept");
 }
 
 static void reads_fixed_buffers(struct log *log)
@@ -128,16 +132,16 @@ static void reads_fixed_buffers(struct log *log)
         log->size = 32 + (3 - i) * 200;
     }
     reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n0,100,201,3,enter,2,1,,,,#2\n", "",
-             "version 1: buffers of one size, with rubbish after their ends");
+             "a log of version 1 has buffers of one size, with ignored bytes after their ends");
     log->size -= 150;
     reads_as(log, "0,0,201,3,enter,2,0,,,,#2\n", "280,fatal,cut-record\n",
-             "version 1: a buffer that the file ends in");
+             "a log of version 1 that ends in a buffer is read up to there");
     put_header(log, 1, 0, 0);
     open_buffer(log, 1, 0, 100);
     put_function(log, ENTER, 1, 1);
     close_buffer(log);
     reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n", "16,warning,buffer-size\n",
-             "version 1: without a size the file is one buffer");
+             "a log of version 1 without a buffer size is one buffer");
 }
 
 int main(void)

@@ -8,20 +8,20 @@ static void recognises_logs(struct log *log)
 {
     for (unsigned version = 1; version <= 3; version++) {
         put_basic_header(log, version, 1000000000);
-        ok(confidence_in(log->bytes, 32), "version %u without records is a log", version);
+        ok(confidence_in(log->bytes, 32), "a log of version %u without records is recognised", version);
         put_record(log, 5, ENTER, 1, 1000);
         ok(confidence_in(log->bytes, log->size) > confidence_in(log->bytes, 32),
-           "version %u with a record is one more surely", version);
+           "a log of version %u with a record is recognised with more confidence", version);
     }
-    ok(!confidence_in(log->bytes, 63), "part of a record is not enough");
+    ok(!confidence_in(log->bytes, 63), "a log that ends in its first record is rejected");
     patch(log, 8, 0, 8);
-    ok(confidence_in(log->bytes, log->size), "a log need not know its clock's frequency");
-    ok(!confidence_in(log->bytes, 32), "but then it needs a record");
+    ok(confidence_in(log->bytes, log->size), "a log with a record may lack its clock's frequency");
+    ok(!confidence_in(log->bytes, 32), "a log without records and without a frequency is rejected");
     patch(log, 8, 1, 8);
-    ok(!confidence_in(log->bytes, log->size), "no clock ticks once a second");
+    ok(!confidence_in(log->bytes, log->size), "a log with a clock of 1 Hz is rejected");
     put_basic_header(log, 4, 1000000000);
     put_record(log, 5, ENTER, 1, 1000);
-    ok(!confidence_in(log->bytes, log->size), "there is no version 4");
+    ok(!confidence_in(log->bytes, log->size), "a log of version 4, which does not exist, is rejected");
 }
 
 /* Other formats begin with small numbers too. */
@@ -33,8 +33,8 @@ static void recognises_no_others(void)
                                           "GDEF\x58\x0e\x4b\xf0\0\0\1\x1c\0\0\1\x12"
                                           "GPOS\x6c\xd8\xb4\x58\0\0\2\x30\0\0\x10";
     static const unsigned char zeros[64] = {1};
-    ok(!confidence_in(font, sizeof font), "a font is no log");
-    ok(!confidence_in(zeros, sizeof zeros), "a one and zeros are no log");
+    ok(!confidence_in(font, sizeof font), "a font is rejected");
+    ok(!confidence_in(zeros, sizeof zeros), "a file with a one and zeros is rejected");
 }
 
 static void opens_the_header(struct log *log)
@@ -42,14 +42,14 @@ static void opens_the_header(struct log *log)
     struct opened opened;
     put_basic_header(log, 3, 2000000000);
     open_log(&opened, log, PF_OPENED);
-    is(opened.model.version, "basic 3", "the version says that it is a basic log");
+    is(opened.model.version, "basic 3", "the version states that the log is a basic log");
     columns_are(opened.model.info, "01",
                 log->big_endian
                     ? "Type,basic log\nByte order,big-endian\nCycle frequency (Hz),2000000000\n"
                       "Constant TSC,yes\nNonstop TSC,yes\nInstrumentation map,none found\n"
                     : "Type,basic log\nByte order,little-endian\nCycle frequency (Hz),2000000000\n"
                       "Constant TSC,yes\nNonstop TSC,yes\nInstrumentation map,none found\n",
-                "the header's facts are told");
+                "info.txt has the fields of the header");
     close_log(&opened);
     reads_as(log, "", "", "a header alone is an empty trace");
 }
@@ -72,18 +72,18 @@ static void reads_versions(struct log *log)
                               : "0,100,500,3,enter,4294967295,0,,,,#4294967295\n"
                                 "0,103,503,3,tail-exit,4294967295,0,,,,#4294967295\n"
                                 "1,0,400,3,enter,1,0,,,,#1\n1,50,450,3,exit,1,0,,,,#1\n",
-                 "", "records are gathered thread by thread, in the order of their first ones");
+                 "", "records are grouped by thread, in the order of the threads' first records");
         open_log(&opened, log, PF_DERIVED);
         columns_are(opened.model.partitions.items, "01", "0,thread-20\n1,thread-10\n",
-                    "so are the threads");
+                    "threads are in the order of their first records");
         columns_are(opened.model.partitions.fields, "0123456789",
                     version < 3 ? ",20,,2,0,0,0,1,500,503\n,10,,2,0,0,0,1,400,450\n"
                                 : "7,20,,2,0,0,0,1,500,503\n7,10,,2,0,0,0,1,400,450\n",
-                    "which have no buffers, and a process from version 3 on");
+                    "threads have no buffers, and have a process from version 3 on");
         rows_are(&opened, "values",
                  "0,0,calls,1\n0,0,ticks,3\n0,0,ticks (inc),3\n"
                  "1,1,calls,1\n1,1,ticks,50\n1,1,ticks (inc),50\n",
-                 "calls are timed");
+                 "the durations of calls are counted");
         close_log(&opened);
     }
 }
@@ -97,7 +97,7 @@ static void keeps_processes_apart(struct log *log)
     patch(log, log->size - 12, 8, 4);
     open_log(&opened, log, PF_PARTITIONED);
     columns_are(opened.model.partitions.items, "1", "process-7.thread-20\nprocess-8.thread-20\n",
-                "threads of two processes are two, also with one id");
+                "threads of two processes with one id are separate");
     close_log(&opened);
 }
 
@@ -145,10 +145,10 @@ static void leaves_out_what_is_wrong(struct log *log)
     log->bytes[log->size - 29] = 4; /* kind */
     put_record(log, 1, EXIT, 5, 13);
     reads_as(log, "0,0,10,3,enter,5,0,,,,#5\n0,3,13,3,exit,5,0,,,,#5\n", "64,error,bad-record\n",
-             "records of unknown type or kind are left out");
+             "records of unknown type or kind are omitted");
     log->size -= 1;
     reads_as(log, "0,0,10,3,enter,5,0,,,,#5\n", "64,error,bad-record\n128,fatal,cut-record\n",
-             "so is one that the file ends in");
+             "a record that the file ends in is omitted");
 }
 
 /* Three threads with runs of different lengths, with arguments and with invalid records. */
@@ -172,9 +172,9 @@ static void resumes(struct log *log)
     struct opened opened;
     put_everything(log);
     open_log(&opened, log, PF_PARTITIONED);
-    ok(resumes_everywhere(&opened, -1, -1), "a walk goes on from the position of any row");
+    ok(resumes_everywhere(&opened, -1, -1), "a walk resumes at the position of any row");
     ok(resumes_everywhere(&opened, 1, 1) && resumes_everywhere(&opened, -1, 2),
-       "so does a walk of one thread");
+       "a walk of one thread resumes at the position of any row");
     close_log(&opened);
 }
 
@@ -182,7 +182,8 @@ static void any_length(struct log *log)
 {
     size_t rows = 0;
     put_everything(log);
-    ok(grows_with_length(log, "trace", &rows) && rows == 24, "a longer file never tells less");
+    ok(grows_with_length(log, "trace", &rows) && rows == 24,
+       "a longer prefix of the file never has fewer rows");
 }
 
 static void any_bytes(struct log *log)
@@ -192,7 +193,7 @@ static void any_bytes(struct log *log)
     put_everything(log);
     for (int i = 0; i < 300; i++)
         sound &= reads_damaged(log, i, &random);
-    ok(sound, "no damage behind the header makes reading fail");
+    ok(sound, "no damage after the header makes reading fail");
 }
 
 int main(void)

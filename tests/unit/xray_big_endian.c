@@ -60,15 +60,15 @@ static void reads_alike(struct log *little, struct log *big)
         put_everything(little, version);
         put_everything(big, version);
         char *want = all_of(little), *have = all_of(big);
-        ok(strstr(want, "enter-arg") && strstr(want, "72623859790382856"), "version %u: events are read",
-           version);
-        snprintf(name, sizeof name, "version %u: they are the same in either byte order", version);
+        ok(strstr(want, "enter-arg") && strstr(want, "72623859790382856"),
+           "version %u: events of a little-endian log are read", version);
+        snprintf(name, sizeof name, "version %u: events of a big-endian log are the same", version);
         is(have, want, name);
         free(want);
         free(have);
         ok(confidence_in(big->bytes, big->size) == confidence_in(little->bytes, little->size) &&
                confidence_in(big->bytes, 32) == 32,
-           "version %u: both are recognised as surely", version);
+           "version %u: both byte orders are recognised with the same confidence", version);
     }
 }
 
@@ -81,7 +81,7 @@ static void tells_the_order(struct log *big)
                 "Type,flight data recorder (FDR)\nByte order,big-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
                 "Buffer size (bytes),16384\nInstrumentation map,none found\n",
-                "the header's facts are told");
+                "info.txt has the fields of the header");
     close_log(&opened);
 }
 
@@ -91,7 +91,7 @@ static void resumes(struct log *big)
     put_everything(big, 5);
     open_log(&opened, big, PF_PARTITIONED);
     ok(resumes_everywhere(&opened, -1, -1) && resumes_everywhere(&opened, -1, 1),
-       "a walk goes on from the position of any row");
+       "a walk resumes at the position of any row");
     close_log(&opened);
 }
 
@@ -105,7 +105,7 @@ static void any_length(struct log *big)
         grows &= rows >= before;
         before = rows;
     }
-    ok(grows && before == 24, "a longer file never tells less");
+    ok(grows && before == 24, "a longer prefix of the file never has fewer rows");
 }
 
 int main(void)

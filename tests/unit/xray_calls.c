@@ -15,7 +15,7 @@ static void begin(struct log *log, uint64_t frequency)
 static void values_are(const struct log *log, const char *want, const char *name)
 {
     struct opened opened;
-    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: it opens", name))
+    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: the log opens", name))
         rows_are(&opened, "values", want, name);
     close_log(&opened);
 }
@@ -35,12 +35,12 @@ static void adds_up_calls(struct log *log)
     values_are(log,
                "0,0,calls,1\n0,0,ticks,25\n0,0,ticks (inc),65\n"
                "0,1,calls,2\n0,1,ticks,40\n0,1,ticks (inc),40\n",
-               "a call's exclusive ticks are its own without those of the calls inside");
+               "a call's exclusive ticks exclude those of the calls inside it");
     patch(log, 8, 500000000, 8);
     values_are(log,
                "0,0,calls,1\n0,0,time,50\n0,0,time (inc),130\n0,0,ticks,25\n0,0,ticks (inc),65\n"
                "0,1,calls,2\n0,1,time,80\n0,1,time (inc),80\n0,1,ticks,40\n0,1,ticks (inc),40\n",
-               "where the frequency is known, ticks are nanoseconds too");
+               "a log with a known frequency has nanoseconds in addition to ticks");
 }
 
 static void begins_with_exits(struct log *log)
@@ -51,7 +51,7 @@ static void begins_with_exits(struct log *log)
     put_function(log, EXIT, 1, 1);
     close_buffer(log);
     values_are(log, "0,0,calls,1\n0,0,ticks,1\n0,0,ticks (inc),1\n",
-               "a log may begin with an exit of what was entered before it");
+               "a log may begin with the exit of a call that was entered before it");
 }
 
 static void closes_calls(struct log *log)
@@ -66,11 +66,11 @@ static void closes_calls(struct log *log)
     values_are(log,
                "0,0,calls,1\n0,0,ticks,1\n0,0,ticks (inc),3\n0,1,calls,1\n0,1,ticks,1\n0,1,ticks (inc),2\n"
                "0,2,calls,1\n0,2,ticks,1\n0,2,ticks (inc),1\n",
-               "an exit closes the calls inside; one without an entry is ignored");
+               "an exit closes the calls inside its call, and an exit without an entry is ignored");
     struct opened opened;
     open_log(&opened, log, PF_MODELLED);
     columns_are(opened.model.partitions.fields, "0123456789", "7,1,1,5,1,2,0,3,1000,1004\n",
-                "and both are counted");
+                "calls that were closed by another exit and exits without an entry are counted");
     close_log(&opened);
     begin(log, 0);
     for (uint32_t i = 0; i < 3; i++)
@@ -80,7 +80,7 @@ static void closes_calls(struct log *log)
     values_are(log,
                "0,0,ticks (inc),2\n0,0,open,1\n0,1,ticks "
                "(inc),2\n0,1,open,1\n0,2,calls,1\n0,2,ticks,2\n0,2,ticks (inc),2\n",
-               "recursive calls nest; an exit closes the nearest; what it took is in those that stay open");
+               "an exit closes the innermost recursive call, and calls that stay open include its ticks");
     begin(log, 0);
     put_function(log, ENTER, 6, 0);
     put_function(log, EXIT, 6, 10);
@@ -93,7 +93,7 @@ static void closes_calls(struct log *log)
     values_are(log,
                "0,0,calls,1\n0,0,ticks,10\n0,0,ticks (inc),17\n0,0,open,1\n"
                "0,1,calls,2\n0,1,ticks,7\n0,1,ticks (inc),7\n",
-               "a context's inclusive ticks are its own and those below, also while a call of it is open");
+               "inclusive ticks of a context with an open call are its own and those of the contexts below");
     open_log(&opened, log, PF_DERIVED);
     rows_are(&opened, "durations", "6,1,10,10,10,10,10,10,#6\n7,2,3,4,4,4,4,7,#7\n",
              "durations are those of completed calls");
@@ -104,7 +104,7 @@ static void closes_calls(struct log *log)
     put_function(log, EXIT, 1, 0);
     close_buffer(log);
     values_are(log, "0,0,calls,1\n0,0,ticks,100\n0,0,ticks (inc),100\n",
-               "durations are positive, also where the clock steps back");
+               "durations are positive where the clock steps back");
 }
 
 static void tells_of_clocks(struct log *log)
@@ -119,8 +119,7 @@ static void tells_of_clocks(struct log *log)
     put_function(log, EXIT, 1, 0);
     close_buffer(log);
     open_log(&opened, log, PF_MODELLED);
-    warnings_are(&opened, ",warning,negative-time\n",
-                 "time below zero, as of clocks that step back, is told of");
+    warnings_are(&opened, ",warning,negative-time\n", "negative times of clocks that step back are reported");
     close_log(&opened);
 }
 
@@ -140,7 +139,7 @@ static void adds_up_the_longest(struct log *log)
     rows_are(&opened, "durations",
              "1,3,18446744073709551615,18446744073709551615,18446744073709551615,18446744073709551615,"
              "18446744073709551615,55340232221128654845,#1\n",
-             "a function's sum may have more than 64 bits");
+             "a function's sum may exceed 64 bits");
     close_log(&opened);
 }
 
@@ -159,10 +158,10 @@ static void keeps_threads_apart(struct log *log)
     struct opened opened;
     open_log(&opened, log, PF_DERIVED);
     rows_are(&opened, "values", "0,0,calls,1\n0,0,ticks,507\n0,0,ticks (inc),507\n1,0,open,1\n",
-             "calls go on over buffers, but not over threads");
+             "a call continues in the thread's next buffer, but not in another thread");
     struct pf_tree *tree = opened.model.contexts;
     ok(tree->count == 1 && tree->flags[0] == (PF_FRAME | PF_ROOT) && !strcmp(tree->kinds[0], "function"),
-       "contexts are merged over the threads");
+       "contexts of all threads are merged");
     struct pf_cell name = pf_interned(tree->strings, tree->name[0]), cell;
     opened.model.context_cells(&opened.model, 0, &cell);
     ok(name.size == 2 && !memcmp(name.text, "#1", 2) && name.plain && cell.u == 1,
@@ -184,7 +183,8 @@ static void ranks_durations(struct log *log)
     struct opened opened;
     open_log(&opened, log, PF_DERIVED);
     rows_are(&opened, "durations", "20,1,5,5,5,5,5,5,#20\n300,100,1,51,91,100,100,5050,#300\n",
-             "functions come by id, with ranks counted from 0; those without a completed call are left out");
+             "functions are ordered by id, ranks count from 0, and functions without a completed call are "
+             "omitted");
     close_log(&opened);
 }
 
@@ -231,23 +231,24 @@ static void ranks_durations_of_threads(struct log *log)
     char both[sizeof first + sizeof third];
     strcpy(both, first);
     strcat(both, third);
-    static const char *const names[] = {"a thread has functions of its own", "one without calls has none",
-                                        "another has its own"};
+    static const char *const names[] = {"the first thread has its own functions",
+                                        "a thread without calls has no functions",
+                                        "the third thread has its own functions"};
     const char *const want[] = {first, "", third};
     for (int64_t thread = -1; thread < 3; thread++) {
         char *have = durations_of_thread(&opened, thread);
         is(have, thread < 0 ? both : want[thread],
-           thread < 0 ? "functions of threads come thread by thread" : names[thread]);
+           thread < 0 ? "functions of all threads are listed thread by thread" : names[thread]);
         free(have);
     }
     const struct pf_table *table = thread_durations(&opened);
     ok(table->stage == PF_DERIVED && table->flags & PF_SEEKS_PARTITION,
-       "they are made by a pass that can be stopped, and a thread's are found at once");
+       "durations of threads are computed in a pass, and can be read for one thread");
     rows_are(&opened, "durations",
              "1,3,1,2,3,3,3,6,#1\n"
              "3,3,1,2,3,3,3,6,#3\n"
              "8,6,11,12,13,13,13,72,#8\n",
-             "those of the log are over all threads");
+             "durations of the log are over all threads");
     close_log(&opened);
 }
 
@@ -267,11 +268,11 @@ static void stops(struct log *log)
         struct pf_pass *before = pf_pass_begin(&stopped);
         int result = pf_xray_driver.load(&opened.model, stage, &opened.error);
         pf_pass_end(before);
-        ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
-        ok(!pf_rows_count(opened.model.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
-        ok(!load(&opened, stage), "and begun anew");
+        ok(result == -1 && opened.error.code == ECANCELED, "a pass to stage %d can be stopped", (int)stage);
+        ok(!pf_rows_count(opened.model.warnings) || stage > PF_MODELLED, "a stopped pass leaves no warnings");
+        ok(!load(&opened, stage), "a stopped pass can be repeated");
     }
-    warnings_are(&opened, "120,fatal,cut-record\n", "then each problem is told once");
+    warnings_are(&opened, "120,fatal,cut-record\n", "a problem is reported once after stopped passes");
     close_log(&opened);
 }
 

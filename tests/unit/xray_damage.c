@@ -43,14 +43,16 @@ static void cut_files(struct log *log)
 {
     two_buffers(log);
     log->size -= 3;
-    reads_as(log, ROW_1, "120,fatal,cut-buffer\n200,fatal,cut-record\n", "a file that ends inside a record");
+    reads_as(log, ROW_1, "120,fatal,cut-buffer\n200,fatal,cut-record\n",
+             "a file that ends inside a record is read up to there");
     two_buffers(log);
     log->size -= 8;
-    reads_as(log, ROW_1, "120,fatal,cut-buffer\n", "a file that ends between the records of a buffer");
+    reads_as(log, ROW_1, "120,fatal,cut-buffer\n",
+             "a file that ends between two records of a buffer is read up to there");
     log->size = SECOND + 7;
-    reads_as(log, ROW_1, "120,fatal,cut-record\n", "a file that ends inside the extents");
+    reads_as(log, ROW_1, "120,fatal,cut-record\n", "a file that ends inside the extents is read up to there");
     log->size = SECOND + 16;
-    reads_as(log, ROW_1, "136,fatal,cut-record\n", "a file that ends after the extents");
+    reads_as(log, ROW_1, "136,fatal,cut-record\n", "a file that ends after the extents is read up to there");
     put_header(log, 5, 0, 4096);
     put_small(log, 1);
     open_buffer(log, 2, 2, 100);
@@ -62,7 +64,7 @@ static void cut_files(struct log *log)
     log->bytes[damaged] = 5 << 1;
     log->size -= 3;
     reads_as(log, ROW_1 ROW_2, "120,fatal,cut-buffer\n208,error,bad-record\n",
-             "a file that ends inside a buffer behind a damaged record");
+             "a file that ends inside a buffer after a damaged record is read up to the record");
 }
 
 static void wrong_extents(struct log *log)
@@ -70,35 +72,37 @@ static void wrong_extents(struct log *log)
     two_buffers(log);
     patch(log, FIRST + 1, UINT64_C(1) << 60, 8);
     reads_as(log, ROW_1 ROW_2, "32,error,extents-beyond-end\n120,error,overlapping-buffer\n",
-             "extents beyond the end of the file");
+             "extents beyond the end of the file are reported");
     two_buffers(log);
     patch(log, FIRST + 1, SMALL - 16 + 5, 8);
-    reads_as(log, ROW_1 ROW_2, "120,error,overlapping-buffer\n", "extents too long");
+    reads_as(log, ROW_1 ROW_2, "120,error,overlapping-buffer\n", "extents that are too long are reported");
     two_buffers(log);
     patch(log, FIRST + 1, SMALL - 16 - 5, 8);
-    reads_as(log, ONLY_2, "115,error,resynchronised\n112,error,cut-record\n", "extents too short");
+    reads_as(log, ONLY_2, "115,error,resynchronised\n112,error,cut-record\n",
+             "extents that are too short are reported");
     two_buffers(log);
     patch(log, FIRST + 1, 2 * SMALL - 16, 8);
     reads_as(log, ROW_1, "120,error,overlapping-buffer\n",
-             "extents that span the next buffer: it is not looked for where nothing seems wrong");
+             "extents that span the next buffer hide it if no record is damaged");
 }
 
 static void wrong_buffers(struct log *log)
 {
     two_buffers(log);
     insert(log, SECOND, 0, 13);
-    reads_as(log, ROW_1 ROW_2, "120,error,resynchronised\n", "rubbish between buffers");
+    reads_as(log, ROW_1 ROW_2, "120,error,resynchronised\n", "bytes between buffers are skipped");
     two_buffers(log);
     insert(log, SECOND, 0x0f, 1);
-    reads_as(log, ROW_1 ROW_2, "120,error,buffer-without-thread\n", "rubbish that looks like extents");
+    reads_as(log, ROW_1 ROW_2, "120,error,buffer-without-thread\n",
+             "bytes between buffers that look like extents are skipped");
     two_buffers(log);
     log->bytes[FIRST + 16] = 0;
     reads_as(log, "0,0,101,3,enter,2,0,,,,#2\n", "32,error,buffer-without-thread\n",
-             "a buffer that does not say whose it is");
+             "a buffer without a thread is skipped");
     two_buffers(log);
     insert(log, SECOND, 0, 16);
     log->bytes[SECOND] = EXTENTS << 1 | 1;
-    reads_as(log, ROW_1 ROW_2, "", "an empty buffer");
+    reads_as(log, ROW_1 ROW_2, "", "an empty buffer is no problem");
 }
 
 static void wrong_records(struct log *log)
@@ -108,12 +112,12 @@ static void wrong_records(struct log *log)
         const char *code, *name;
     } cases[] = {
         {5 << 1, "bad-record", "a function record of unknown kind ends its buffer"},
-        {50 << 1 | 1, "bad-record", "so does a metadata record of unknown kind"},
-        {END_OF_BUFFER << 1 | 1, "bad-record", "so does an end of buffer where there is none"},
-        {NEW_BUFFER << 1 | 1, "bad-record", "so does another thread's start"},
-        {CUSTOM << 1 | 1, "event-size", "so does an event larger than the buffer"},
-        {TYPED << 1 | 1, "event-size", "or one of negative size"},
-        {EXTENTS << 1 | 1, "overlapping-buffer", "or a buffer inside the buffer"},
+        {50 << 1 | 1, "bad-record", "a metadata record of unknown kind ends its buffer"},
+        {END_OF_BUFFER << 1 | 1, "bad-record", "a misplaced end of buffer ends its buffer"},
+        {NEW_BUFFER << 1 | 1, "bad-record", "the start of another thread ends its buffer"},
+        {CUSTOM << 1 | 1, "event-size", "an event larger than the buffer ends its buffer"},
+        {TYPED << 1 | 1, "event-size", "an event of negative size ends its buffer"},
+        {EXTENTS << 1 | 1, "overlapping-buffer", "a buffer inside a buffer ends the outer buffer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char warnings[128];
@@ -145,7 +149,8 @@ static void wrong_records(struct log *log)
         put_function(log, i % 2 ? EXIT : ENTER, 1, i == 0);
     struct opened opened;
     open_log(&opened, log, PF_MODELLED);
-    warnings_are(&opened, "32,warning,buffer-without-end\n", "version 1: a buffer without an end");
+    warnings_are(&opened, "32,warning,buffer-without-end\n",
+                 "version 1: a buffer without an end is reported");
     close_log(&opened);
 }
 
@@ -186,7 +191,7 @@ static void open_across(struct log *log)
     put_call(log, 1, 1, 0);
     put_call(log, 2, 2, 2);
     put_call(log, 3, 3, 3);
-    says_open_across(log, "", "calls that are open from buffer to buffer are no problem");
+    says_open_across(log, "", "a call that is open from buffer to buffer is no problem");
 
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
@@ -195,7 +200,7 @@ static void open_across(struct log *log)
     put_call(log, 3, 3, 3);
     says_open_across(
         log, "thread-1, tsc 201 to 301: records are or may be lost; calls open there (2) keep this time|",
-        "unless the rest of a buffer is lost");
+        "a call that is open while the rest of a buffer is lost is reported");
 
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
@@ -204,7 +209,7 @@ static void open_across(struct log *log)
     put_call(log, 3, 3, 3);
     says_open_across(
         log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
-        "    or all of its records");
+        "a call that is open while all records of a buffer are lost is reported");
 
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
@@ -214,7 +219,7 @@ static void open_across(struct log *log)
     put_call(log, 3, 3, 3);
     says_open_across(
         log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
-        "    or whose the buffer was");
+        "a call that is open while the thread of a buffer is lost is reported");
 
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
@@ -226,14 +231,14 @@ static void open_across(struct log *log)
     put_call(log, 3, 3, 3);
     says_open_across(
         log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
-        "    or their time");
+        "a call that is open while the times of a buffer are lost is reported");
 
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 1);
     record = put_call(log, 2, 2, 2);
     log->bytes[record] = 5 << 1;
     put_call(log, 3, 3, 3);
-    says_open_across(log, "", "nor are calls that are not open there");
+    says_open_across(log, "", "a call that is not open where records are lost is no problem");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------- */
@@ -260,7 +265,7 @@ static void much_memory(struct log *log)
     ok(!open_bytes(&opened, packed, stream.total_out) && !load(&opened, PF_MODELLED) &&
            opened.model.contexts->count < CALLS,
        "a compressed log has no more contexts than its size allows");
-    warnings_are(&opened, ",fatal,too-large\n", "    and that is told");
+    warnings_are(&opened, ",fatal,too-large\n", "a compressed log with too many contexts is reported");
     close_log(&opened);
     deflateEnd(&stream);
     free(plain);
@@ -293,7 +298,7 @@ static void any_length(struct log *log)
         size_t rows = 0;
         put_of_version(log, version);
         ok(grows_with_length(log, "trace", &rows) && rows == (version > 1 ? 8 : 6),
-           "version %u: a longer file never tells less", version);
+           "version %u: a longer prefix of the file never has fewer rows", version);
     }
 }
 
@@ -305,7 +310,7 @@ static void any_bytes(struct log *log)
         put_of_version(log, 1 + (unsigned)i % 5);
         sound &= reads_damaged(log, i, &random);
     }
-    ok(sound, "no damage behind the header makes reading fail");
+    ok(sound, "no damage after the header makes reading fail");
 }
 
 int main(void)

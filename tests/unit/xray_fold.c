@@ -164,34 +164,35 @@ static bool holds(struct xray_fold *fold, struct pf_restriction only, bool resum
 static void check_fold(struct xray_fold *fold, const char *where)
 {
     bool partitions = true, contexts = true, metric = true, partners = true, mixed = true;
-    ok(holds(fold, PF_UNRESTRICTED, false), "%s: all rows, by partition, context, metric", where);
+    ok(holds(fold, PF_UNRESTRICTED, false),
+       "%s: an unrestricted walk yields all rows by partition, context and metric", where);
     for (int p = 0; p < PARTITIONS; p++)
         partitions &= holds(fold, (struct pf_restriction){p, -1, -1, -1}, false);
-    ok(partitions, "%s: a partition has its rows alone", where);
+    ok(partitions, "%s: a walk restricted to a partition yields its rows", where);
     for (int c = 0; c < CONTEXTS; c += 13)
         contexts &= holds(fold, (struct pf_restriction){-1, c, -1, -1}, false);
-    ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1, -1}, false), "%s: so has a context",
-       where);
+    ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1, -1}, false),
+       "%s: a walk restricted to a context yields its rows", where);
     for (int m = 0; m < METRICS; m++)
         metric &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false);
-    ok(metric, "%s: and a metric", where);
+    ok(metric, "%s: a walk restricted to a metric yields its rows", where);
     with_partner = true;
     for (int m = -1; m < METRICS; m++)
         partners &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false) &&
                     holds(fold, (struct pf_restriction){2, -1, m, -1}, true);
     with_partner = false;
-    ok(partners, "%s: with its partner where that is wanted", where);
+    ok(partners, "%s: a walk restricted to a metric yields its partner's rows too if requested", where);
     for (int i = 0; i < 200; i++)
         mixed &= holds(fold, (struct pf_restriction){i % PARTITIONS, i * 7 % CONTEXTS, i % 5 - 1, -1}, i % 2);
-    ok(mixed, "%s: and any restriction of several axes", where);
-    ok(holds(fold, PF_UNRESTRICTED, true), "%s: a walk can be taken up at every row", where);
+    ok(mixed, "%s: a walk restricted on several axes yields the matching rows", where);
+    ok(holds(fold, PF_UNRESTRICTED, true), "%s: a walk resumes at every row", where);
     ok(holds(fold, (struct pf_restriction){2, -1, -1, -1}, true) &&
            holds(fold, (struct pf_restriction){-1, 101, -1, -1}, true) &&
            holds(fold, (struct pf_restriction){-1, -1, 2, -1}, true),
-       "%s: a restricted one too", where);
+       "%s: a restricted walk resumes at every row", where);
     ok(holds(fold, (struct pf_restriction){-1, 5 * CONTEXTS, -1, -1}, false) &&
            holds(fold, (struct pf_restriction){PARTITIONS + 3, -1, -1, -1}, false),
-       "%s: what does not exist has no rows", where);
+       "%s: a walk restricted to a context or partition that does not exist yields no rows", where);
 }
 
 /* A position saved by a walk over one partition can be restored in a walk over the whole table. */
@@ -219,7 +220,7 @@ static void test_positions_meet(struct xray_fold *fold)
             add_row(&b, cells);
     }
     ok(a.size && a.size == b.size && !memcmp(a.data, b.data, a.size),
-       "positions of a partition's walk hold for the whole");
+       "a position saved in a walk of one partition is valid in a walk of the whole table");
     xray_fold_cursor.ops.close(&part);
     xray_fold_cursor.ops.close(&whole);
     pf_buf_free(&a);
@@ -239,7 +240,8 @@ static void test_damaged_positions(struct xray_fold *fold)
     struct pf_cursor cursor = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
     xray_fold_cursor.ops.open(&cursor, &error);
     size_t size = xray_fold_cursor.ops.save(&cursor, position, sizeof position);
-    ok(xray_fold_cursor.ops.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
+    ok(xray_fold_cursor.ops.save(&cursor, NULL, 0) == size,
+       "the size of a position is returned without a buffer");
     ok(xray_fold_cursor.ops.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
        "a position that is too short is refused");
     for (int i = 0; i < 3000; i++) {
@@ -250,7 +252,7 @@ static void test_damaged_positions(struct xray_fold *fold)
         else
             xray_fold_cursor.ops.next(&cursor, cells, &error);
     }
-    ok(refused > 1500, "rubbish is refused, and what is not does no harm");
+    ok(refused > 1500, "most damaged positions are refused, and the others do no harm");
     xray_fold_cursor.ops.close(&cursor);
 }
 
@@ -262,12 +264,13 @@ static void test_many_contexts(void)
         xray_fold_at(fold, c, &error)[0].i = c + 1;
     xray_fold_end_partition(fold, &error);
     union pf_measure *again = xray_fold_at(fold, 4, &error);
-    ok(again[0].i == 0, "records are zero again in the next partition");
+    ok(again[0].i == 0, "records are zero at the start of the next partition");
     again[0].i = 7;
     xray_fold_end_partition(fold, &error);
     struct pf_buf rows = rows_of(fold, (struct pf_restriction){-1, 4, -1, -1}, false);
     pf_buf_char(&rows, 0);
-    is(rows.data, "0,4,0,5\n1,4,0,7\n", "one context of many, spilled, is found in every partition");
+    is(rows.data, "0,4,0,5\n1,4,0,7\n",
+       "a context among many in a temporary file is found in every partition");
     pf_buf_free(&rows);
     xray_fold_free(fold);
 }
@@ -291,9 +294,9 @@ static void test_large_partition(void)
     struct pf_buf before[LOOKS], after[LOOKS];
     for (int i = 0; i < LOOKS; i++)
         before[i] = rows_of(fold, looks[i], false);
-    ok(before[1].size > MANY && !before[3].size && !before[5].size, "what was not touched has no rows");
+    ok(before[1].size > MANY && !before[3].size && !before[5].size, "contexts without events have no rows");
     ok(!memcmp(before[2].data, "0,1,0,9\n", 8) && !memcmp(before[4].data, "1,299999,0,299999\n", 18),
-       "one of its contexts is found at once");
+       "one context among many is found");
     xray_fold_at(fold, MANY + 5, &error)[CALLS].i = 4;
     xray_fold_end_partition(fold, &error);
     bool same = true;
@@ -304,9 +307,9 @@ static void test_large_partition(void)
         same &= i == 0 || after[i].size == before[i].size;
     }
     struct pf_buf last = rows_of(fold, (struct pf_restriction){3, -1, 0, -1}, false);
-    ok(same, "the next partition changes none of its rows");
+    ok(same, "a new partition changes no rows of the previous ones");
     ok(last.size == strlen("3,300005,0,4\n") && !memcmp(last.data, "3,300005,0,4\n", last.size),
-       "and has its own");
+       "a new partition has its own rows");
     pf_buf_free(&last);
     for (int i = 0; i < LOOKS; i++) {
         pf_buf_free(&before[i]);

@@ -393,7 +393,7 @@ static inline void warnings_are(struct opened *opened, const char *want, const c
 static inline void reads_as(const struct log *log, const char *trace, const char *warnings, const char *name)
 {
     struct opened opened;
-    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: it opens", name)) {
+    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: the log opens", name)) {
         char what[256];
         snprintf(what, sizeof what, "%s: its trace", name);
         rows_are(&opened, "trace", trace, what);

@@ -347,7 +347,7 @@ static void chooses_symbols(void)
 {
     struct program program = plain;
     program.dynamic = true;
-    program_is(&program, PLAIN_NAMES, "without .symtab the symbols are those of .dynsym");
+    program_is(&program, PLAIN_NAMES, "symbols of a program without .symtab are those of .dynsym");
     static const struct symbol symbols[SYMBOLS_MAX] = {
         {"data", 0x1000, STB_GLOBAL, STT_OBJECT, false}, {"elsewhere", 0x1000, STB_GLOBAL, STT_FUNC, true},
         {"local", 0x1000, STB_LOCAL, STT_FUNC, false},   {"weak", 0x1000, STB_WEAK, STT_FUNC, false},
@@ -356,13 +356,13 @@ static void chooses_symbols(void)
     program = plain;
     memcpy(program.symbols, symbols, sizeof symbols);
     program_is(&program, "global;@(2000);@(3000);#4;",
-               "the first global symbol of a function is its name; data and what is undefined names nothing");
+               "the first global symbol of a function is its name; data and undefined symbols are not names");
     program = plain;
     program.functions[2] = 0x1000;
     program_is(&program, "main;app::ack(int, int);main;#4;", "a function may have several ids");
     program = plain;
     program.functions[1] = 0x1000;
-    program_is(&program, "main;@(3000);#3;#4;", "an id stands for all entries of a function in a row");
+    program_is(&program, "main;@(3000);#3;#4;", "consecutive entries of one function share an id");
 }
 
 /* The log is served whatever the damage of the program. */
@@ -380,7 +380,7 @@ static void survives_damaged_programs(void)
         load_log(&opened, &place, LOG, NULL);
         unload_log(&opened);
     }
-    ok(true, "a program cut anywhere does no harm");
+    ok(true, "a program truncated anywhere leaves the log readable");
     for (size_t at = EI_NIDENT; at < image.size; at += 23) {
         struct image damaged = image;
         memset(damaged.bytes + at, 0xff, 4);
@@ -388,7 +388,7 @@ static void survives_damaged_programs(void)
         load_log(&opened, &place, LOG, NULL);
         unload_log(&opened);
     }
-    ok(true, "a program with wild numbers does no harm");
+    ok(true, "a program with wrong numbers leaves the log readable");
     remove_place(&place);
 }
 
@@ -398,11 +398,13 @@ static void yaml_is(const char *text, const char *want, const char *warnings, co
 {
     struct place place = new_place(LOG);
     struct opened opened;
+    char about[256];
     put_yaml(&place, "prog.yaml", text);
     load_log(&opened, &place, LOG, NULL);
     names_are(&opened, want, name);
+    snprintf(about, sizeof about, "%s: the warnings are those expected", name);
     if (warnings)
-        columns_are(opened.model.warnings, "0234", warnings, "  and its warnings");
+        columns_are(opened.model.warnings, "0234", warnings, about);
     unload_log(&opened);
     remove_place(&place);
 }
@@ -415,13 +417,15 @@ static void reads_yaml(void)
             "- { id: 2, function: 0x30, function-name: 'f<a, ''b'' #1>(int)', version: 2 } # a comment\n"
             "- { id: 3, function: 0x40, kind: typed-event }\n"
             "- { id: 4, address: 0x50, function: 0x50, function-name: \"say \\\"\\u00e9\\x21\\\"\" }\n",
-            "main;f<a, 'b' #1>(int);@(40);say \"\303\251!\";", "", "names plain, quoted, none, with escapes");
+            "main;f<a, 'b' #1>(int);@(40);say \"\303\251!\";", "",
+            "a name may be plain, quoted, missing or with escapes");
     yaml_is("-   {  id:  4 ,\r\n   function:\t0xAB,\n\n  function-name: 'a\n    b' }\n"
             "- {function: 1, id: 2, always-instrument: true, function-name: _ZN1f1gEv}\n",
-            "#1;f::g();#3;a b;", NULL, "mappings over several lines, ids in any order, C++ symbols");
+            "#1;f::g();#3;a b;", NULL,
+            "mappings may span lines, ids may be in any order, and C++ symbols are demangled");
     yaml_is("[{ id: 1, function: 16, function-name: a }, { id: 2, function: 32, function-name: b },\n"
             " { id: 1, function: 48, function-name: c }, { id: 4, function: 5 }]\n",
-            "a;b;#3;@(5);", "", "a list in brackets; the first name of an id counts");
+            "a;b;#3;@(5);", "", "a map may be a list in brackets, and the first name of an id is used");
 }
 
 static void reports_damaged_yaml(void)
@@ -431,23 +435,23 @@ static void reports_damaged_yaml(void)
             "3,warning,bad-map,\"the instrumentation map prog.yaml: did not find expected ',' or '}'; the "
             "rest is "
             "not read\"\n",
-            "an entry that is cut ends the map");
+            "a truncated entry ends the map");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\nid: 2\n", "a;#2;#3;#4;",
             "2,warning,bad-map,the instrumentation map prog.yaml: did not find expected '-' indicator; the "
             "rest is "
             "not read\n",
-            "what is no list of entries ends the map");
+            "a value that is not a list of entries ends the map");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\n- { id: 268435456, function: 1 }\n",
             "a;#2;#3;#4;",
             "2,warning,bad-map,the instrumentation map prog.yaml: the function id is not a number; the "
             "rest is not read\n",
-            "ids have 28 bits");
+            "an id of more than 28 bits ends the map");
     yaml_is("- { id: 268435455, function: 1, function-name: z }\n", "#1;#2;#3;#4;", "",
             "a map may begin with any id");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\n- { id: 3, function: 0x20 }\n", "a;#2;@(20);#4;",
             ",warning,short-map,\"the log has a function #4, but the instrumentation map prog.yaml ends "
             "with #3: it may be that of another program\"\n",
-            "a log with functions beyond the map");
+            "a log with functions beyond the map is reported");
 }
 
 static void cuts_long_names(void)
@@ -463,7 +467,7 @@ static void cuts_long_names(void)
     load_log(&opened, &place, LOG, NULL);
     const struct pf_tree *tree = opened.model.contexts;
     ok(pf_interned(tree->strings, tree->name[0]).size == XRAY_SYMBOL_MAX, "a name is cut to 64 KB");
-    ok(pf_interned(tree->strings, tree->name[1]).size == 1, "and the next is read all the same");
+    ok(pf_interned(tree->strings, tree->name[1]).size == 1, "the name after a truncated name is read");
     unload_log(&opened);
     remove_place(&place);
 }
@@ -477,15 +481,15 @@ static void finds_maps_by_name(void)
     struct place place = new_place(LOG);
     put_yaml(&place, "other.yaml", YAML("other"));
     put_yaml(&place, "prog.instr_map.yaml", YAML("mine"));
-    calls_are(&place, LOG, NULL, "mine;#2;#3;#4;", "the map called after the log's program is taken");
+    calls_are(&place, LOG, NULL, "mine;#2;#3;#4;", "a map with the name of the log's program is used");
     put_program(&place, "prog", &plain);
-    calls_are(&place, LOG, NULL, PLAIN_NAMES, "of a program and a map the one with more names is taken");
+    calls_are(&place, LOG, NULL, PLAIN_NAMES, "of a program and a map with fewer names, the program is used");
     put_yaml(&place, "prog.yaml",
              YAML("y1") "- { id: 2, function: 2, function-name: y2 }\n"
                         "- { id: 3, function: 3, function-name: y3 }\n");
-    calls_are(&place, LOG, NULL, "y1;y2;y3;#4;", "also if that is the map");
+    calls_are(&place, LOG, NULL, "y1;y2;y3;#4;", "of a program and a map with more names, the map is used");
     snprintf(place.path, sizeof place.path, "%s/other.yaml", place.folder);
-    calls_are(&place, LOG, place.path, "other;#2;#3;#4;", "the option goes before all others");
+    calls_are(&place, LOG, place.path, "other;#2;#3;#4;", "the map of the option precedes all others");
     remove_place(&place);
 }
 
@@ -494,22 +498,24 @@ static void takes_the_only_map(void)
     struct place place = new_place("some.log");
     put_yaml(&place, "notes.txt", "- nothing { of the kind }\n");
     put_yaml(&place, "map.yaml", YAML("only"));
-    calls_are(&place, "some.log", NULL, "only;#2;#3;#4;", "the only map beside a log is its map");
+    calls_are(&place, "some.log", NULL, "only;#2;#3;#4;", "the only map next to a log is used");
     put_yaml(&place, "xray-log.not.a.map", YAML("log"));
-    calls_are(&place, "some.log", NULL, "only;#2;#3;#4;", "files called like logs are not looked into");
+    calls_are(&place, "some.log", NULL, "only;#2;#3;#4;", "files with names of logs are not used as maps");
     put_yaml(&place, "map2.yaml", YAML("second"));
-    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;", "of two maps none is taken");
+    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;", "of two unrelated maps, none is used");
     unlinkat(place.directory, "map2.yaml", 0);
     put_program(&place, "a.out", &plain);
-    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;", "nor of a program and the map of another");
+    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;",
+              "of a program and the map of another program, none is used");
     put_yaml(&place, "map.yaml",
              "- { id: 1, function: 0x1000 }\n- { id: 2, function: 0x2000 }\n- { id: 3, function: 0x3000 }\n");
-    calls_are(&place, "some.log", NULL, PLAIN_NAMES, "but of a program and its own map that with more names");
+    calls_are(&place, "some.log", NULL, PLAIN_NAMES,
+              "of a program and its own map, the one with more names is used");
     unlinkat(place.directory, "map.yaml", 0);
     unlinkat(place.directory, "a.out", 0);
     if (symlinkat("/proc/self/exe", place.directory, "prog") || symlinkat("notes.txt", place.directory, "l"))
         abort();
-    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;", "links are not followed");
+    calls_are(&place, "some.log", NULL, "#1;#2;#3;#4;", "symbolic links are not followed");
     remove_place(&place);
 }
 
@@ -533,15 +539,17 @@ static void map_is(struct place *place, const char *instr_map, const char *want,
 static void tells_the_map(void)
 {
     struct place place = new_place(LOG);
-    map_is(&place, NULL, "Instrumentation map: none found", "a log without map says so");
+    map_is(&place, NULL, "Instrumentation map: none found", "info.txt of a log without a map says so");
     put_yaml(&place, "other.yaml", YAML("other"));
-    map_is(&place, NULL, "Instrumentation map: other.yaml", "the only map beside a log is told");
+    map_is(&place, NULL, "Instrumentation map: other.yaml", "info.txt names the only map next to a log");
     put_program(&place, "prog", &plain);
-    map_is(&place, NULL, "Instrumentation map: prog", "that called after the program goes before it");
+    map_is(&place, NULL, "Instrumentation map: prog",
+           "info.txt names the log's program rather than an unrelated map");
     put_yaml(&place, "prog.yaml", YAML("mine"));
-    map_is(&place, NULL, "Instrumentation map: prog or prog.yaml", "of two that may be it both are told");
+    map_is(&place, NULL, "Instrumentation map: prog or prog.yaml",
+           "info.txt names both the program and the map with the program's name");
     map_is(&place, "/absent/map", "Instrumentation map: /absent/map",
-           "the option's file is told as it was given");
+           "info.txt names the file of the option as given");
     remove_place(&place);
 }
 
@@ -558,21 +566,22 @@ static void tells_shared_objects(void)
     put_file(&place, LOG, log.bytes, log.size);
     struct opened opened;
     load_log(&opened, &place, LOG, NULL);
-    columns_are(opened.model.warnings, "23", "", "without a map there is nothing to tell of objects");
+    columns_are(opened.model.warnings, "23", "", "shared objects are not reported without a map");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one") "- { id: 4, function: 4, function-name: four }\n");
     load_log(&opened, &place, LOG, NULL);
-    names_are(&opened, "one;#2;#3;four;#33554437;", "functions of a shared object keep their ids as names");
+    names_are(&opened, "one;#2;#3;four;#33554437;", "functions of a shared object have their ids as names");
     columns_are(opened.model.warnings, "23", "warning,shared-objects\n",
-                "which is told, and not taken for another program's map");
+                "shared objects are reported, and are no sign of another program's map");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one"));
     load_log(&opened, &place, LOG, NULL);
     columns_are(opened.model.warnings, "23", "warning,shared-objects\nwarning,short-map\n",
-                "unless the program's own functions exceed it");
+                "functions of the program beyond the map are reported");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one") "- { id: 33554437, function: 9, function-name: far }\n");
-    calls_are(&place, LOG, NULL, "one;#2;#3;#4;far;", "a map that has such ids names them");
+    calls_are(&place, LOG, NULL, "one;#2;#3;#4;far;",
+              "a map with ids of shared objects names their functions");
     remove_place(&place);
 }
 
@@ -596,7 +605,7 @@ static void keeps_no_file_open(void)
         put_yaml(&place, name, "text\n");
     put_program(&place, "map", &plain);
     load_log(&opened, &place, "some.log", NULL);
-    names_are(&opened, PLAIN_NAMES, "a map among other files");
+    names_are(&opened, PLAIN_NAMES, "a map is found among other files");
     ok(open_files() <= before + 2, "only the log and its folder stay open");
     unload_log(&opened);
     remove_place(&place);
@@ -608,16 +617,20 @@ static void reports_bad_options(void)
     struct opened opened;
     snprintf(place.path, sizeof place.path, "%s/absent", place.folder);
     load_log(&opened, &place, LOG, place.path);
-    names_are(&opened, "#1;#2;#3;#4;", "the option names a file that is not there");
-    columns_are(opened.model.warnings, "23", "warning,bad-map\n", "  and that is told");
-    ok(!pf_source_check(opened.model.source, &opened.error), "the profile is up to date");
+    names_are(&opened, "#1;#2;#3;#4;", "a missing file of the option leaves functions without names");
+    columns_are(opened.model.warnings, "23", "warning,bad-map\n", "a missing file of the option is reported");
+    ok(!pf_source_check(opened.model.source, &opened.error),
+       "a log with a missing file of the option is unchanged while the file is missing");
     put_yaml(&place, "absent", YAML("late"));
-    ok(pf_source_check(opened.model.source, &opened.error), "until the file appears");
+    ok(pf_source_check(opened.model.source, &opened.error),
+       "a log changes when the missing file of the option appears");
     unload_log(&opened);
-    calls_are(&place, LOG, place.path, "late;#2;#3;#4;", "and then it is read");
+    calls_are(&place, LOG, place.path, "late;#2;#3;#4;",
+              "the file of the option is read after it has appeared");
     put_yaml(&place, "absent", "neither\n");
     load_log(&opened, &place, LOG, place.path);
-    columns_are(opened.model.warnings, "23", "warning,bad-map\n", "the option names a file that is no map");
+    columns_are(opened.model.warnings, "23", "warning,bad-map\n",
+                "a file of the option that is not a map is reported");
     unload_log(&opened);
     remove_place(&place);
 }
@@ -634,22 +647,22 @@ static void notices_changes(void)
     struct place place = new_place(LOG);
     struct opened opened;
     load_log(&opened, &place, LOG, NULL);
-    ok(is_current(&opened), "a log without map is up to date");
+    ok(is_current(&opened), "a log without a map is unchanged while no map appears");
     put_program(&place, "prog", &plain);
-    ok(!is_current(&opened), "until its program appears");
+    ok(!is_current(&opened), "a log changes when its program appears");
     unload_log(&opened);
 
     load_log(&opened, &place, LOG, NULL);
-    ok(is_current(&opened), "a log with its program is up to date");
+    ok(is_current(&opened), "a log with its program is unchanged at first");
     put_yaml(&place, "unrelated", "text\n");
-    ok(is_current(&opened), "also after other files have come");
+    ok(is_current(&opened), "a log with its program is unchanged by other files");
     put_yaml(&place, "prog", YAML("new"));
-    ok(!is_current(&opened), "until the program changes");
+    ok(!is_current(&opened), "a log changes when its program changes");
     unload_log(&opened);
 
     load_log(&opened, &place, LOG, NULL);
     unlinkat(place.directory, "prog", 0);
-    ok(!is_current(&opened), "or is gone");
+    ok(!is_current(&opened), "a log changes when its program is deleted");
     unload_log(&opened);
 
     remove_place(&place);
@@ -657,10 +670,10 @@ static void notices_changes(void)
     load_log(&opened, &place, "some.log", NULL);
     put_yaml(&place, "xray-log.prog.Zz9999", "text\n");
     put_yaml(&place, "p7.xray", "text\n");
-    ok(is_current(&opened),
-       "a log that has no program of its own is up to date also after other logs have come");
+    ok(is_current(&opened), "a log without a program of its own is unchanged by other logs");
     put_yaml(&place, "anything", YAML("map"));
-    ok(!is_current(&opened), "until something comes that may be its map");
+    ok(!is_current(&opened),
+       "a log without a program of its own changes when a file appears that may be its map");
     unload_log(&opened);
     remove_place(&place);
 }
@@ -678,9 +691,9 @@ static void demangles(const char *symbol, const char *want, const char *name)
 static void demangles_symbols(void)
 {
     demangles("_ZNSt6vectorIiSaIiEE9push_backERKi",
-              "std::vector<int, std::allocator<int> >::push_back(int const&)", "a C++ symbol");
-    demangles("main", "", "a C symbol is no mangled name");
-    demangles("_Z", "", "nor is the mark alone");
+              "std::vector<int, std::allocator<int> >::push_back(int const&)", "a C++ symbol is demangled");
+    demangles("main", "", "a C symbol is not a mangled name");
+    demangles("_Z", "", "the prefix of mangled names alone is not a mangled name");
     /* Each argument consists of two copies of the previous one: 2^30 of them in about 300 bytes. */
     char symbol[512] = "_Z1f1TIiiE";
     for (int i = 0; i < 30; i++) {
@@ -688,11 +701,11 @@ static void demangles_symbols(void)
         snprintf(part, sizeof part, "S_IS%c_S%c_E", number, number);
         strcat(symbol, part);
     }
-    demangles(symbol, "", "a symbol that stands for gigabytes stays as it is");
+    demangles(symbol, "", "a symbol that would expand to gigabytes is not demangled");
     char deep[3000] = "_Z1f";
     memset(deep + 4, 'P', sizeof deep - 6);
     deep[sizeof deep - 2] = 'i';
-    demangles(deep, "", "so does one that would need a deep stack");
+    demangles(deep, "", "a symbol that would need a deep stack is not demangled");
 }
 
 int main(void)

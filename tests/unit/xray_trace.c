@@ -18,7 +18,7 @@ static void tells_events(struct log *log)
              "0,0,1010,3,enter,268435455,0,,,,#268435455\n0,5,1015,3,custom,,1,,,01ff,\n"
              "0,10,1020,3,typed,,1,,77,7a,\n0,10,1020,3,custom,,1,,,,\n"
              "0,20,1030,3,tail-exit,268435455,0,,,,#268435455\n",
-             "", "version 5: events carry ticks since the record before");
+             "", "version 5: the time of an event is relative to the record before it");
 }
 
 /* The first row has an empty text while the text buffer is still NULL: sanitizers report a copy from NULL. */
@@ -43,7 +43,7 @@ static void tells_old_events(struct log *log)
             put_event(log, TYPED, 1400, 300, "b");
         put_function(log, ENTER, 1, 50);
         close_buffer(log);
-        snprintf(name, sizeof name, "version %u: events carry TSCs of their own", version);
+        snprintf(name, sizeof name, "version %u: an event has a TSC of its own", version);
         reads_as(log,
                  version == 1   ? "0,450,1500,3,custom,,0,,,61,\n0,0,1050,3,enter,1,0,,,,#1\n"
                  : version == 4 ? "0,450,1500,9,custom,,0,,,61,\n0,350,1400,3,typed,,0,,300,62,\n"
@@ -69,7 +69,7 @@ static void tells_arguments(struct log *log)
     reads_as(log,
              "0,0,1,3,enter-arg,1,0,18446744073709551615 0,,,#1\n0,1,2,3,enter-arg,2,1,42,,,#2\n"
              "0,2,3,3,enter-arg,3,2,,,,#3\n0,3,4,3,exit,3,2,,,,#3\n",
-             "", "an entry followed by arguments is an entry with arguments, whatever its kind");
+             "", "an entry that is followed by arguments is an entry with arguments, whatever its kind");
     put_header(log, 3, 0, 4096);
     open_buffer(log, 1, 0, 0);
     put_argument(log, 1);
@@ -95,12 +95,12 @@ static void tells_times(struct log *log)
     open_log(&opened, log, PF_PARTITIONED);
     char *rows = walk_of(&opened, "trace", -1);
     ok(opened.error.code == EAGAIN,
-       "a walk that meets an event before the first ones of all buffers says so");
+       "a walk that meets an event before the assumed start of time returns EAGAIN");
     free(rows);
     rows_are(&opened, "trace",
              "0,4294965296,4294968295,3,enter,1,0,,,,#1\n0,2001,5000,255,enter,2,1,,,,#2\n"
              "0,4002,7001,255,enter,3,2,,,,#3\n0,0,2999,255,enter,4,3,,,,#4\n",
-             "and from then on time starts there; TSCs wrap around at 2^64");
+             "a repeated walk counts time from the earliest event; TSCs wrap around at 2^64");
     close_log(&opened);
 }
 
@@ -134,7 +134,7 @@ static void tells_exact_times(struct log *log)
         cursor.table->ops->close(&cursor);
         close_log(&opened);
     }
-    ok(exact, "time is floor(ticks * 10^9 / frequency), however large");
+    ok(exact, "time is floor(ticks * 10^9 / frequency), however large the numbers are");
 }
 
 static void tells_depths(struct log *log)
@@ -149,11 +149,13 @@ static void tells_depths(struct log *log)
     put_function(log, EXIT, 1, 1);
     put_function(log, EXIT, 2, 1);
     close_buffer(log);
-    reads_as(log,
-             "0,0,1,3,exit,9,0,,,,#9\n0,1,2,3,enter,1,0,,,,#1\n0,2,3,3,enter,2,1,,,,#2\n"
-             "0,3,4,3,enter,3,2,,,,#3\n0,4,5,3,exit,9,3,,,,#9\n0,5,6,3,exit,1,0,,,,#1\n"
-             "0,6,7,3,exit,2,0,,,,#2\n",
-             "", "depth counts the calls around: an exit closes those inside, or none");
+    reads_as(
+        log,
+        "0,0,1,3,exit,9,0,,,,#9\n0,1,2,3,enter,1,0,,,,#1\n0,2,3,3,enter,2,1,,,,#2\n"
+        "0,3,4,3,enter,3,2,,,,#3\n0,4,5,3,exit,9,3,,,,#9\n0,5,6,3,exit,1,0,,,,#1\n"
+        "0,6,7,3,exit,2,0,,,,#2\n",
+        "",
+        "the depth of an event is the number of calls around it; an exit closes the calls inside its call");
 }
 
 /* ---- positions ---------------------------------------------------------------------------------- */
@@ -180,14 +182,14 @@ static void resumes(struct log *log)
     struct opened opened;
     put_everything(log);
     open_log(&opened, log, PF_PARTITIONED);
-    ok(resumes_everywhere(&opened, -1, -1), "a walk goes on from the position of any row");
-    ok(resumes_everywhere(&opened, 1, 1), "so does a walk of one thread");
+    ok(resumes_everywhere(&opened, -1, -1), "a walk resumes at the position of any row");
+    ok(resumes_everywhere(&opened, 1, 1), "a walk of one thread resumes at the position of any row");
     ok(resumes_everywhere(&opened, -1, 0) && resumes_everywhere(&opened, -1, 1),
-       "and one of one thread from a position in the whole");
+       "a walk of one thread resumes at positions of the unrestricted walk");
     char *whole = rows_of(&opened, "trace", -1), *first = rows_of(&opened, "trace", 0),
          *second = rows_of(&opened, "trace", 1);
     ok(strlen(first) + strlen(second) == strlen(whole) && !strcmp(whole + strlen(first), second),
-       "the threads' rows are the whole's");
+       "rows of the threads are the rows of the unrestricted walk");
     free(whole);
     free(first);
     free(second);
@@ -220,7 +222,7 @@ static void resumes_deep_stacks(struct log *log)
     pf_buf_char(&rest, '\0');
     cursor.table->ops->close(&cursor);
     char *have = rows_after(&opened, 0, blob, size);
-    ok(size < 100 && !strcmp(have, rest.data), "a deep stack is made anew, not saved");
+    ok(size < 100 && !strcmp(have, rest.data), "a deep stack is rebuilt from the log instead of saved");
     free(have);
     pf_buf_free(&rest);
     close_log(&opened);
@@ -238,11 +240,12 @@ static void refuses_wrong_positions(struct log *log)
     for (int i = 0; i < 4; i++)
         cursor.table->ops->next(&cursor, cells, &opened.error);
     size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
-    ok(cursor.table->ops->save(&cursor, wrong, size - 1) == size, "the size of a position is told anyway");
+    ok(cursor.table->ops->save(&cursor, wrong, size - 1) == size,
+       "the size of a position is returned if the buffer is too small");
     bool refused = true;
     for (size_t cut = 0; cut < size; cut++)
         refused &= cursor.table->ops->restore(&cursor, blob, cut, &opened.error) == -1;
-    ok(refused, "a cut position is refused");
+    ok(refused, "a truncated position is refused");
     char *before = rows_after(&opened, -1, blob, size);
     /* A damaged position must be refused or lead to some rows, but never crash. */
     for (size_t i = 0; i < size * 8; i++) {
@@ -252,7 +255,7 @@ static void refuses_wrong_positions(struct log *log)
     }
     char *after = rows_after(&opened, -1, blob, size);
     ok(before && after && !strcmp(before, after),
-       "a damaged position does no harm, nor to the times of other walks");
+       "a damaged position does not change the times of other walks");
     free(before);
     free(after);
     cursor.table->ops->close(&cursor);
@@ -280,14 +283,14 @@ static void looking_for_the_start_can_be_cancelled(struct log *log)
     pass.stop = true;
     int stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
     ok(got == 1 && stopped == -1 && opened.error.code == ECANCELED,
-       "looking for the start of time can be cancelled");
+       "the search for the start of time can be cancelled");
     pass.stop = false;
     cursor.table->ops->close(&cursor);
     cursor.table->ops->open(&cursor, &opened.error);
     got = cursor.table->ops->next(&cursor, cells, &opened.error);
     stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
     pf_pass_end(before);
-    ok(got == 1 && stopped == -1 && opened.error.code == EAGAIN, "and begun anew");
+    ok(got == 1 && stopped == -1 && opened.error.code == EAGAIN, "the search for the start of time can be repeated");
     cursor.table->ops->close(&cursor);
     close_log(&opened);
 }
