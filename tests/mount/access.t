@@ -68,7 +68,7 @@ is "$(stat -c %a "$mnt/private" "$mnt/notes.txt" "$mnt/script.sh" | tr '\n' ' ')
     "what is no profile keeps its mode"
 is "$(stat -c '%u %g' "$p/tables/values.csv")" "$(stat -c '%u %g' "$src/$heat")" "the owner is the source's"
 is "$(stat -c %y "$p/tables/values.csv")" "$(stat -c %y "$src/$heat")" "the time is the source's, to the nanosecond"
-is "$(stat -c %y "$p")" "$(stat -c %y "$src/$heat")" "the time of the folder too"
+is "$(stat -c %y "$p")" "$(stat -c %y "$src/$heat")" "the folder of a profile has the source's time, to the nanosecond"
 like "$(grep " $mnt " /proc/self/mounts)" 'fuse\.profilefs ro[, ].*default_permissions' \
     "the mount is a read-only fuse.profilefs with default_permissions"
 
@@ -103,24 +103,25 @@ mkdir "$src/.profilefs"
 cp "$archive/2026-03/$heat" "$src/.profilefs/hidden.xray"
 cp "$archive/2026-03/$heat" "$src/sub/odd"$'\xff'
 like "$(cat "$mnt/.profilefs/profiles.csv")" 'sub/odd\\xFF,' "the list of profiles is UTF-8, whatever bytes names have"
-ok "and leaves out what .profilefs hides" bash -c "! grep hidden '$mnt/.profilefs/profiles.csv'"
+ok "the list of profiles leaves out a folder .profilefs of SOURCE" bash -c "! grep hidden '$mnt/.profilefs/profiles.csv'"
 rm -r "$src/.profilefs" "$src/sub/odd"$'\xff'
 
 # ---- -o only_profiles
 
 unmount
 mount_source -o only_profiles
-is "$(cd "$mnt" && ls)" "$(printf '%s\n' sub "$heat" | sort)" "-o only_profiles leaves the rest out"
-is "$(ls "$mnt/sub")" "run one,two.xray" "in sub-folders too"
+is "$(cd "$mnt" && ls)" "$(printf '%s\n' sub "$heat" | sort)" "-o only_profiles leaves other files out of the root"
+is "$(ls "$mnt/sub")" "run one,two.xray" "-o only_profiles leaves other files out of sub-folders"
 is "$(cat "$mnt/notes.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
-    "what is left out cannot be opened either"
+    "a file that -o only_profiles leaves out cannot be opened"
 unmount
 
-# ---- any arguments of a caller
+# ---- options that would enable set-user-ID files and devices
 
 for options in suid,dev nosuid,suid,nodev,dev user,suid,dev; do
     mount_source -o $options
-    like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" '^ro,nosuid,nodev' "-o $options does not change that"
+    like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" '^ro,nosuid,nodev' \
+        "-o $options leaves the mount ro,nosuid,nodev"
     unmount
 done
 
@@ -140,7 +141,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     fi
     rm -f "$src/id" "$src/zero"
     denied "with allow_other, others cannot read a profile that only its owner may read" "$p/info.txt"
-    ok "but can read one that all may read" as_nobody cat "$q/info.txt"
+    ok "with allow_other, others can read a profile that all may read" as_nobody cat "$q/info.txt"
     is "$(stat -c %a "$mnt/.profilefs" "$mnt/.profilefs/profiles.csv" | tr '\n' ' ')" "500 400 " \
         ".profilefs is the mounter's: it names what stands in folders that not all may enter"
     denied "others cannot read the list of profiles" "$mnt/.profilefs/profiles.csv"
@@ -172,7 +173,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     ok "data about profiles that everyone may read are served to everyone" \
         as_nobody bash -c "cat '$mnt/two/runs/primary/metric/function_changes.csv' | grep -q ."
     is "$(as_nobody find -L "$mnt/some/runs" -mindepth 2 -type f -exec cat {} + 2>/dev/null | wc -c)" 0 "of runs one of which is private others read nothing"
-    ok "but who has mounted them does" bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
+    ok "of runs one of which is private the mounter reads everything" \
+        bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
     unmount
     rm -r "$src/two" "$src/some"
     # An experiment, which is made from profiles in subfolders: all public, then one private.
@@ -193,17 +195,19 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     chown 1234 "$src/meta.db.private/meta.db"
     mount_source -o allow_other
     ok "the owner of a private file reads what is made from it" as 1234 cat "$mnt/meta.db.private/info.txt"
-    is "$(stat -c '%u %a' "$mnt/meta.db.private/info.txt")" "1234 400" "according to owner and mode"
+    is "$(stat -c '%u %a' "$mnt/meta.db.private/info.txt")" "1234 400" \
+        "what is made from a private file belongs to the file's owner, with mode 0400"
     chmod 644 "$src/meta.db.private/meta.db"
-    ok "when the mode changes, others may read" as_nobody cat "$mnt/meta.db.private/tables/metrics.csv"
+    ok "when the mode of a private file widens, others may read" as_nobody cat "$mnt/meta.db.private/tables/metrics.csv"
     chmod 600 "$src/meta.db.private/meta.db"
-    denied "and when it changes back, not any more" "$mnt/meta.db.private/tables/metrics.csv"
+    denied "when the mode of a file narrows again, others cannot read any more" "$mnt/meta.db.private/tables/metrics.csv"
 
     if command -v setfacl >/dev/null && setfacl -m u:65534:- "$src/sub/run one,two.xray" "$src/notes.txt" 2>/dev/null; then
         sleep 1.1
-        denied "who is shut out by an access control list does not read the profile" "$q/info.txt"
-        denied "nor a file that passes through" "$mnt/notes.txt"
-        is "$(stat -c %a "$mnt/notes.txt" "$q/info.txt" | tr '\n' ' ')" "600 400 " "such a list takes the bits of all but the owner"
+        denied "whom an access control list shuts out cannot read the profile" "$q/info.txt"
+        denied "whom an access control list shuts out cannot read a file that passes through" "$mnt/notes.txt"
+        is "$(stat -c %a "$mnt/notes.txt" "$q/info.txt" | tr '\n' ' ')" "600 400 " \
+            "an access control list that shuts someone out takes the bits of all but the owner"
     else
         skip "access control lists" "no setfacl, or a file system without them"
     fi

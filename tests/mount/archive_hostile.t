@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Damaged and hostile archives: the intact part is served, .profilefs/archives.csv reports the rest, and the mount survives.
+# The intact part of a damaged or hostile archive is served, .profilefs/archives.csv reports the rest, and the mount survives.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 refuses() { ! "$@"; }
@@ -94,7 +94,7 @@ data[at:at + 40] = b"\xff" * 40
 write("hurt.zip", data)
 write("headless.zip", data[:data.index(b"PK\1\2")])
 
-# A file in a known format belongs to its driver, whatever its name; a zip with another suffix stays a file.
+# A file in a known format is a profile even if it has an archive's name. A zip file without an archive's suffix stays a file.
 write("cube.tar", open(archive + "/cube/heat.p8.r1/profile.cubex", "rb").read())
 with zipfile.ZipFile(path("classes.jar"), "w") as packed:
     packed.writestr("Main.class", b"class")
@@ -104,39 +104,42 @@ mount_source -o no_runs
 is "$(find "$mnt/names.tar" -type f -printf '%P\n' | sort | tr '\n' ' ')" "a/b ok/below $(printf 'x%.0s' $(seq 90))/$(printf 'y%.0s' $(seq 90)) "$'\xc3\xbf\xc3\xbe ' \
     "a member without a name is left out, slashes are folded, a folder wins over a file of its name"
 is "$(find "$mnt/names.tar" ! -type f ! -type d)" "" "devices are left out"
-is "$(timeout 10 cat "$mnt/links.tar/one" 2>&1 | grep -c 'Too many levels')" 1 "links in a circle are shown"
-ok "and lead to nothing" refuses cat "$mnt/links.tar/self" "$mnt/links.tar/out"
+is "$(timeout 10 cat "$mnt/links.tar/one" 2>&1 | grep -c 'Too many levels')" 1 "symbolic links in a circle are shown"
+ok "hard links to themselves and out of the archive lead to nothing" refuses cat "$mnt/links.tar/self" "$mnt/links.tar/out"
 is "$(cat "$mnt/beyond.tar/first")" first "members before a wrong size are served"
 is "$(stat -c %s "$mnt/beyond.tar/beyond")" 7 "the member with the wrong size ends with the archive"
 for kind in negative checksum; do
-    is "$(cat "$mnt/$kind.tar/first")" first "so are members before an invalid header: $kind"
+    is "$(cat "$mnt/$kind.tar/first")" first "members before an invalid header are served: $kind"
 done
 for kind in stored deflated; do
     ok "an encrypted member cannot be read: $kind" refuses cat "$mnt/$kind.zip/secret.folded"
-    is "$(grep Format "$mnt/$kind.zip/plain.folded/info.txt")" "Format: collapsed" "others can"
+    is "$(grep Format "$mnt/$kind.zip/plain.folded/info.txt")" "Format: collapsed" \
+        "members beside an encrypted one can be read: $kind"
 done
-ok "nor one that is compressed in a way that is not known" refuses cat "$mnt/bzip2.zip/unknown"
+ok "a member that is compressed in an unknown way cannot be read" refuses cat "$mnt/bzip2.zip/unknown"
 is "$(cat "$mnt/twice.zip/x" "$mnt/twice.zip/out" "$mnt/twice.zip/abs" | tr '\n' ' ')" "second out abs " "the names of a zip obey the same rules"
 is "$(cat "$mnt/bomb.tar.gz/first")" first "members before a decompression bomb are served"
-ok "as much of it as is sound" cmp -n 1000000000 "$mnt/bomb.tar.gz/zeros" /dev/zero
-ok "but not all" test "$(stat -c %s "$mnt/bomb.tar.gz/zeros")" -lt $((3 << 30))
-ok "nor what is behind it" refuses test -e "$mnt/bomb.tar.gz/last"
+ok "the first gigabyte of a decompression bomb can be read" cmp -n 1000000000 "$mnt/bomb.tar.gz/zeros" /dev/zero
+ok "a decompression bomb is cut below 3 GB" test "$(stat -c %s "$mnt/bomb.tar.gz/zeros")" -lt $((3 << 30))
+ok "members behind a decompression bomb are not served" refuses test -e "$mnt/bomb.tar.gz/last"
 is "$(stat -c %F "$mnt/alone.folded.gz" "$mnt/alone.folded.xz" | sort -u)" "regular file" "files that unpack to nothing but zeros are looked at"
 is "$(ls "$mnt/overlap.zip")" kernel "members that share their bytes are one"
-ok "which can be read" cmp -n 52428800 "$mnt/overlap.zip/kernel" /dev/zero
+ok "one of the members that share their bytes can be read" cmp -n 52428800 "$mnt/overlap.zip/kernel" /dev/zero
 is "$(stat -c %s "$mnt/matryoshka.tgz/inner.tgz/zeros")" $((64 << 20)) "an archive in an archive is entered"
-is "$(stat -c %F "$mnt/matryoshka.tgz/deep.tgz/deeper.tgz")" "regular file" "not one in that"
+is "$(stat -c %F "$mnt/matryoshka.tgz/deep.tgz/deeper.tgz")" "regular file" "an archive in an archive in an archive is a file"
 for end in gz xz; do
-    is "$(cat "$mnt/whole.tar.$end/first" "$mnt/whole.tar.$end/last" | tr '\n' ' ')" "first last " "a stream that is whole: $end"
-    is "$(cat "$mnt/hurt.tar.$end/first")" first "what comes before the damage of a stream is there: $end"
-    ok "nor behind a cut: $end" refuses test -e "$mnt/cut.tar.$end/last"
+    is "$(cat "$mnt/whole.tar.$end/first" "$mnt/whole.tar.$end/last" | tr '\n' ' ')" "first last " \
+        "members of a compressed stream that is whole are served: $end"
+    is "$(cat "$mnt/hurt.tar.$end/first")" first "members before the damage of a compressed stream are served: $end"
+    ok "members behind the cut of a compressed stream are not served: $end" refuses test -e "$mnt/cut.tar.$end/last"
 done
-is "$(cat "$mnt/hurt.zip/first")" first "damage in a member of a zip is that member's"
-ok "which ends with an error" refuses cat "$mnt/hurt.zip/noise"
+is "$(cat "$mnt/hurt.zip/first")" first "damage in one member of a zip leaves the others readable"
+ok "reading a damaged member of a zip ends with an error" refuses cat "$mnt/hurt.zip/noise"
 ok "a zip without its directory is looked through" ls "$mnt/headless.zip"
-is "$(ls -A "$mnt/nothing.tar.gz" "$mnt/no.tar.gz" 2>&1 | grep -cv :)" 1 "what is no archive in the end holds nothing"
-is "$(grep Format "$mnt/cube.tar/info.txt")" "Format: cube" "a profile is one whatever it is called"
-is "$(stat -c %F "$mnt/classes.jar")" "regular file" "a zip that is called otherwise is a file"
+is "$(ls -A "$mnt/nothing.tar.gz" "$mnt/no.tar.gz" 2>&1 | grep -cv :)" 1 \
+    "a compressed file that turns out to be no archive is an empty folder"
+is "$(grep Format "$mnt/cube.tar/info.txt")" "Format: cube" "a profile is recognised although it has an archive's name"
+is "$(stat -c %F "$mnt/classes.jar")" "regular file" "a zip without an archive's suffix is a file"
 
 cut -d, -f1-3 "$mnt/.profilefs/archives.csv" | sort -u >"$work/problems"
 tells() { ok "archives.csv tells of $3" grep -qx "$1,$2,$3" "$work/problems"; }   # tells SEVERITY CODE ARCHIVE
@@ -153,13 +156,13 @@ tells fatal damaged hurt.tar.gz
 tells fatal damaged hurt.tar.xz
 tells fatal damaged cut.tar.gz
 tells fatal damaged no.tar.gz
-is "$(grep -E ',(whole|twice|matryoshka)' "$work/problems")" "" "but not intact archives"
+is "$(grep -E ',(whole|twice|matryoshka)' "$work/problems")" "" "archives.csv does not tell of intact archives"
 ok "the server's memory stays small" test "$(awk '/^VmHWM/ { print $2 }' "/proc/$(server)/status")" -lt 400000
-ok "it is there still" cat "$mnt/.profilefs/version"
+ok "the server survives all these archives" cat "$mnt/.profilefs/version"
 unmount
 
 for name in bomb.tar.gz names.tar no.tar.gz hurt.zip; do
-    ok "SOURCE may be such an archive: $name" bash -c "timeout 60 '$PROFILEFS' ls '$src/$name'"
+    ok "SOURCE may be a hostile archive: $name" bash -c "timeout 60 '$PROFILEFS' ls '$src/$name'"
 done
 
 finish

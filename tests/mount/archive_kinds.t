@@ -123,7 +123,7 @@ done
 for name in d.cubex e.tar f; do
     like "$("$PROFILEFS" cat "$src/own/$name/info.txt")" '^Format: *cube' "Cube's archive is a profile, called $name"
 done
-is "$(ls_of "$src/own/packed.tgz")" "a.extra-p/ d.cubex/ " "and so they are in an archive"
+is "$(ls_of "$src/own/packed.tgz")" "a.extra-p/ d.cubex/ " "archives of Extra-P and Cube are profiles in an archive"
 for name in sub bak other other-first text values comment text-cut; do
     like "$("$PROFILEFS" ls "$src/own/$name.zip")" '^a.folded/$' "$name.zip, which only mentions Extra-P's names, is an archive"
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names of members: any bytes, in any locale and with any declared encoding.
+# Names of an archive's members may have any bytes, in any locale and with any declared encoding.
 . "$(dirname "$0")/lib.sh"
 export LC_ALL=C
 
@@ -10,7 +10,7 @@ run = b"main;f 1\n"
 
 def put(name, data): open(os.path.join(folder, name), "wb").write(data)
 
-# A zip file: (name, flags, extra field, data, unix mode) of each member.
+# Writes a zip file. A member is a tuple of name, flags, extra field, data and Unix mode.
 def pack(name, *members, keep=None, method=0, system=3):
     out, directory = b"", b""
     for member, flags, extra, data, mode in members:
@@ -84,23 +84,26 @@ P
 
 names() { "$PROFILEFS" ls "$src/$1" | grep -vx runs/ | LC_ALL=C sort | tr '\n' ' '; }
 is "$(names utf8.zip)" "Läufe/ plain.folded/ to 熱.folded/ " "a zip's names that are declared UTF-8 are there"
-is "$(names utf8.zip/Läufe)" "a.folded/ link " "in folders too"
-is "$(names utf8-deflated.zip) $(names utf8-deflated.zip/Läufe)" "Läufe/ plain.folded/ 熱.folded/  a.folded/ " "and of members that are compressed"
-is "$(names utf8-64.zip) $(names utf8-64.zip/Läufe)" "Läufe/ 熱.folded/  a.folded/ " "and in the headers of ZIP64"
-is "$(names utf8-junk.zip)" "$(names utf8.zip)" "and where bytes follow the archive"
-is "$(names utf8-cut.zip) $(names utf8-cut.zip/Läufe)" "Läufe/ plain.folded/ to 熱.folded/  a.folded/ link " "without a directory names come from the members' headers"
-like "$("$PROFILEFS" cat "$src/utf8.zip/Läufe/a.folded/info.txt")" "^Format" "such a member can be read"
+is "$(names utf8.zip/Läufe)" "a.folded/ link " "names in folders of a zip that are declared UTF-8 are there"
+is "$(names utf8-deflated.zip) $(names utf8-deflated.zip/Läufe)" "Läufe/ plain.folded/ 熱.folded/  a.folded/ " \
+    "names of compressed members that are declared UTF-8 are there"
+is "$(names utf8-64.zip) $(names utf8-64.zip/Läufe)" "Läufe/ 熱.folded/  a.folded/ " "names in the headers of ZIP64 are there"
+is "$(names utf8-junk.zip)" "$(names utf8.zip)" "names are there where bytes follow the archive"
+is "$(names utf8-cut.zip) $(names utf8-cut.zip/Läufe)" "Läufe/ plain.folded/ to 熱.folded/  a.folded/ link " \
+    "names of a zip without a directory come from the members' headers"
+like "$("$PROFILEFS" cat "$src/utf8.zip/Läufe/a.folded/info.txt")" "^Format" "a member with a UTF-8 name can be read"
 is "$(names no-mode.zip) $(names no-mode.zip/Läufe)" "Läufe/  a.folded/ " "a name that ends in a slash is a folder's"
 is "$(names windows.zip) $(names windows.zip/Läufe)" "Läufe/  a.folded/ " "Windows' backslashes are between names"
 is "$(names flagless.zip)" "$(printf 'gr\366\337e.folded/ größe.folded/ ' | tr ' ' '\n' | LC_ALL=C sort | tr '\n' ' ')" "names that declare nothing keep their bytes"
-is "$(names wrong-flag.zip)" "$(printf 'b.folded/ gr\366\337e.folded/ ')" "and so do names that are wrongly declared UTF-8"
+is "$(names wrong-flag.zip)" "$(printf 'b.folded/ gr\366\337e.folded/ ')" "names that are wrongly declared UTF-8 keep their bytes"
 is "$(names infozip.zip)" "gemischt-ö.folded/ größe.folded/ old.folded/ " "Info-ZIP's Unicode path counts if it belongs to the name"
 for tar in ustar gnu pax; do
-    is "$(names $tar.tar) $(names $tar.tar/Läufe)" "Läufe/ hart.folded/ lang/ weich  größe.folded/ " "UTF-8 names in a tar of the form $tar"
-    like "$("$PROFILEFS" cat "$src/$tar.tar/hart.folded/info.txt")" "^Format" "a hard link to such a name can be read ($tar)"
+    is "$(names $tar.tar) $(names $tar.tar/Läufe)" "Läufe/ hart.folded/ lang/ weich  größe.folded/ " \
+        "UTF-8 names in a tar of the form $tar are there"
+    like "$("$PROFILEFS" cat "$src/$tar.tar/hart.folded/info.txt")" "^Format" "a hard link to a UTF-8 name can be read ($tar)"
     like "$(names $tar.tar/lang)" "^(ö){40}/ $" "long names are whole ($tar)"
 done
-is "$(names latin1.tar)" "$(printf 'L\344ufe/ hart.folded/ lang/ weich ')" "other names in a tar keep their bytes"
+is "$(names latin1.tar)" "$(printf 'L\344ufe/ hart.folded/ lang/ weich ')" "names in a tar that are not UTF-8 keep their bytes"
 
 check() { "$PROFILEFS" check "$src/$1" 2>"$work/stderr"; echo "status $?"; }
 for sound in utf8 utf8-deflated no-mode flagless wrong-flag infozip; do
@@ -113,9 +116,11 @@ for lost in file-folder:a.folded file-dir:sub/a link-folder:a; do
     is "$(check ${lost%:*}.tar)" "$src/${lost%:*}.tar: warning: replaced: ${lost#*:}: a later folder has the same name: skipped
 status 1" "check tells of the member that a later folder replaces in ${lost%:*}.tar"
 done
-like "$(check folder-file.tar)" "folder-file.tar: warning: folder: a: also a folder: file skipped" "and of a file that has the name of an earlier folder"
-like "$(check deep.tar)" "deep.tar: warning: bad-name: d/d/" "and of a path that is too long to be opened"
-like "$(cat "$work/stderr")" "checked: 2 profiles, problems in 1" "the other members are checked, the archive is counted"
+like "$(check folder-file.tar)" "folder-file.tar: warning: folder: a: also a folder: file skipped" \
+    "check tells of a file that has the name of an earlier folder"
+like "$(check deep.tar)" "deep.tar: warning: bad-name: d/d/" "check tells of a path that is too long to be opened"
+like "$(cat "$work/stderr")" "checked: 2 profiles, problems in 1" \
+    "check of an archive counts its other members and the archive itself"
 like "$(check .)" "^$src/./file-folder.tar: warning: replaced" "check of a folder names the archive"
 
 if [ -w /dev/fuse ] && command -v fusermount3 >"$work/which"; then
@@ -125,6 +130,6 @@ if [ -w /dev/fuse ] && command -v fusermount3 >"$work/which"; then
     is "$(find "$mnt/deep.tar" -name 'a.folded' -prune | wc -l)" 1 "a deep member is found"
     like "$(cat "$mnt/.profilefs/archives.csv")" "^warning,replaced,file-folder.tar," "archives.csv lists the replaced member"
 else
-    skip "the same through a mount" "no /dev/fuse"
+    skip "names of members in a mount" "no /dev/fuse"
 fi
 finish

@@ -47,18 +47,19 @@ mount_source -o no_runs
 background ls "$mnt/slow.tar.gz" >"$work/listed"
 waiter=$!
 ok "the index of an archive is a pass that status.txt tells of" wait_until running 'index of slow\.tar\.gz'
-ok "with how far it is" wait_until bash -c "grep -E '[1-9][0-9]?% running, [1-9] waiting: index of slow' '$mnt/.profilefs/status.txt'"
-ok "others do not wait for it" cat "$mnt/beside/heat.folded/info.txt"
-ok "nor who looks at the archive itself" stat "$mnt/slow.tar.gz"
-ok "since it runs still" running 'index of slow'
-stops "it stops when nobody waits for it any more"
+ok "status.txt tells how far the index of an archive is" \
+    wait_until bash -c "grep -E '[1-9][0-9]?% running, [1-9] waiting: index of slow' '$mnt/.profilefs/status.txt'"
+ok "readers of other profiles do not wait for an archive's index" cat "$mnt/beside/heat.folded/info.txt"
+ok "stat of an archive does not wait for its index" stat "$mnt/slow.tar.gz"
+ok "an archive's index runs on while others are served" running 'index of slow'
+stops "the index of an archive stops when nobody waits for it any more"
 background ls "$mnt/slow.tar.gz" >"$work/listed"
 waiter=$!
-ok "and had not been made" wait_until running 'index of slow\.tar\.gz'
-ok "it is made for who waits" wait "$waiter"
+ok "an index that was stopped is begun anew by the next reader" wait_until running 'index of slow\.tar\.gz'
+ok "a reader that waits for an archive's index gets it" wait "$waiter"
 waiter=
-is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "with all members"
-is "$(running .)" "" "from then on no pass is needed"
+is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "a listing of an archive has all members"
+is "$(running .)" "" "an archive whose index is made needs no further pass"
 unmount
 
 # ---- cached
@@ -69,15 +70,16 @@ mount_source -o no_runs
 if [ -n "$(bytes_read)" ]; then
     before=$(bytes_read)
     is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "the next mount knows the members"
-    ok "and has not read the archive for it" test $(($(bytes_read) - before)) -lt $(($(stat -c %s "$slow") / 4))
+    ok "the next mount lists the members without reading the archive" \
+        test $(($(bytes_read) - before)) -lt $(($(stat -c %s "$slow") / 4))
 else
-    skip "the next mount has not read the archive" "no /proc/PID/io"
+    skip "the next mount lists the members without reading the archive" "no /proc/PID/io"
 fi
-is "$(running .)" "" "nor made a pass"
+is "$(running .)" "" "the next mount lists the members without a pass"
 unmount
 tar czf "$slow" -C "$archive" README.txt
 mount_source -o no_runs
-is "$(ls "$mnt/slow.tar.gz")" README.txt "what is kept is of that version of the archive alone"
+is "$(ls "$mnt/slow.tar.gz")" README.txt "the cached index of an older version of an archive is not used"
 unmount
 cp "$work/whole.tar.gz" "$slow"
 mount_source -o no_runs
@@ -89,7 +91,7 @@ import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 print(db.execute("UPDATE datum SET value = substr(value, 2) WHERE type = 5").rowcount)
 db.commit()' "$XDG_CACHE_HOME/profilefs/profiles.db" >"$work/damaged"
-is "$(cat "$work/damaged")" 1 "its index is kept"
+is "$(cat "$work/damaged")" 1 "the index of the archive is in the cache"
 mount_source -o no_runs
 is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "a damaged index is made again"
 
@@ -97,11 +99,11 @@ is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "a damaged inde
 
 background cmp -n 1000000 -i 1000000000:0 "$mnt/slow.tar.gz/zeros" /dev/zero
 waiter=$!
-ok "unpacking far is a pass too" wait_until running 'unpacking a file'
-ok "whose reader gets what is there" wait "$waiter"
+ok "unpacking a member up to a far offset is a pass" wait_until running 'unpacking a file'
+ok "a reader that waits for unpacking gets the member's bytes" wait "$waiter"
 waiter=
 is "$(cat "$mnt/slow.tar.gz/heat.folded/tables/values.csv" | md5sum)" "$(md5sum <"$mnt/beside/heat.folded/tables/values.csv")" \
-    "a profile behind it all is served"
+    "a profile behind 2 GB of zeros is served"
 unmount
 
 # A compressed profile outside of archives: if its driver needs the size, opening it unpacks the whole file.
@@ -114,13 +116,13 @@ mount_source -o no_runs
 background cat "$mnt/long.xray.gz/info.txt" >"$work/shown"
 waiter=$!
 ok "opening a compressed profile is a pass" wait_until bash -c "grep -E '[1-9][0-9]?% running, [1-9] waiting: opening long' '$mnt/.profilefs/status.txt'"
-stops "that stops when nobody waits for it"
+stops "opening a compressed profile stops when nobody waits for it"
 background cat "$mnt/long.xray.gz/info.txt" >"$work/shown"
 waiter=$!
-ok "and is done again for the next one" wait_until running 'opening long'
-ok "who gets to see it" wait "$waiter"
+ok "an opening that was stopped is begun anew by the next reader" wait_until running 'opening long'
+ok "a reader that waits for the opening of a profile ends without an error" wait "$waiter"
 waiter=
-like "$(cat "$work/shown")" '^Format: xray' "as if nothing had been"
+like "$(cat "$work/shown")" '^Format: xray' "a profile whose first opening was stopped is served"
 # The file changes while the profile's folder is held open: a look-up through the old folder opens the new version.
 changed() {
     local waiter
@@ -135,15 +137,15 @@ changed() {
     exec 9<&-
     return $failed
 }
-ok "opening its new version is a pass too" changed
+ok "opening the new version of a compressed profile is a pass" changed
 unmount
 rm "$src/long.xray.gz"
 
 # The cache of unpacked data, in unlinked files of the server, stays within its limit.
 spilled() { stat -Lc '%h %s' "/proc/$(server)/fd"/* 2>/dev/null | awk '$1 == 0 { n += $2 } END { print n + 0 }'; }
 mount_source -o no_runs,cache=8M
-ok "a member larger than the bound can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero
-ok "and no more than that is kept of it" test "$(spilled)" -le $((8 << 20))
+ok "a member larger than the cache of unpacked data can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero
+ok "the cache of unpacked data stays within its limit" test "$(spilled)" -le $((8 << 20))
 unmount
 
 # ---- members that are stored uncompressed and read in place
@@ -165,7 +167,7 @@ P
 mount_source -o no_runs
 ok "a profile in a tar of 10 GB is served" grep -q . "$mnt/huge.tar/heat.folded/primary/metric/functions.csv"
 read=$(bytes_read)
-ok "and little is read of the rest" test "${read:-0}" -lt 4000000
+ok "serving one profile of a large tar reads little of the other members" test "${read:-0}" -lt 4000000
 unmount
 
 # ---- SOURCE itself
@@ -173,13 +175,13 @@ unmount
 rm -rf "$XDG_CACHE_HOME"
 source=$slow
 background timeout 300 "$PROFILEFS" -f -o no_runs "$source" "$mnt"
-ok "where SOURCE is an archive the mount is there at once" wait_until is_mounted
+ok "where SOURCE is an archive, mounting does not wait for its index" wait_until is_mounted
 background ls "$mnt" >"$work/listed"
 waiter=$!
-ok "and its index is a pass like any other's" wait_until running 'index of the archive'
-ok "that who lists it waits for" wait "$waiter"
+ok "where SOURCE is an archive, its index is a pass that status.txt tells of" wait_until running 'index of the archive'
+ok "where SOURCE is an archive, a listing of the root waits for the index" wait "$waiter"
 waiter=
-is "$(ls "$mnt" | tr '\n' ' ')" "heat.folded zeros " "it holds the members then"
+is "$(ls "$mnt" | tr '\n' ' ')" "heat.folded zeros " "the root of a mounted archive holds its members"
 unmount
 
 finish

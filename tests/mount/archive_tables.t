@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .profilefs/tables covers all profiles: one row per profile, their primary metrics' functions, their warnings.
+# The tables in .profilefs/tables cover all profiles: a row for each one, the functions of its primary metric, and its warnings.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -14,10 +14,11 @@ t=$mnt/.profilefs/tables
 
 is "$(ls "$t" | tr '\n' ' ')" "functions.csv summary.csv warnings.csv " "tables/ holds three tables"
 is "$(head -n 1 "$t/summary.csv")" \
-    "format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,path,message" "columns of summary.csv"
-is "$(head -n 1 "$t/functions.csv")" "format,metric,unit,exclusive,inclusive,exclusive_percent,name,path" "columns of functions.csv"
-is "$(head -n 1 "$t/warnings.csv")" "line,offset,severity,code,path,text" "columns of warnings.csv"
-is "$(stat -c %s "$t/functions.csv")" "$(wc -c <"$t/functions.csv")" "sizes are exact"
+    "format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,path,message" "summary.csv has these columns"
+is "$(head -n 1 "$t/functions.csv")" "format,metric,unit,exclusive,inclusive,exclusive_percent,name,path" \
+    "functions.csv has these columns"
+is "$(head -n 1 "$t/warnings.csv")" "line,offset,severity,code,path,text" "warnings.csv has these columns"
+is "$(stat -c %s "$t/functions.csv")" "$(wc -c <"$t/functions.csv")" "the size of functions.csv is exact"
 
 rows() {
     python3 - "$t/$1" <<'P'
@@ -28,12 +29,14 @@ P
 }
 is "$(rows summary.csv | grep -c "'path'")" "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | wc -l)" "summary.csv has a row for each profile"
 like "$(rows summary.csv)" "'partitions': '1', 'contexts': '3', 'metric': 'samples', 'unit': '', 'total': '4', 'top_percent': '75', 'warnings': '0', 'worst': '', 'top': 'f', 'path': 'sub/a b.folded', 'message': ''" \
-    "with its primary metric, that one's total, and the function that holds the most"
-like "$(rows summary.csv | grep bad.xray)" "'worst': 'fatal'" "the most severe of its warnings is shown"
-is "$(awk -F, -v OFS=, 'NR > 1 { print $3, $4, $5, $8, $9 }' "$mnt/$heat/primary/metric/functions.csv" | head -n 3 | wc -l)" 3 "a profile has functions"
+    "a row of summary.csv has the primary metric, its total, and the function that holds the most"
+like "$(rows summary.csv | grep bad.xray)" "'worst': 'fatal'" "summary.csv has the most severe of a profile's warnings"
+is "$(awk -F, -v OFS=, 'NR > 1 { print $3, $4, $5, $8, $9 }' "$mnt/$heat/primary/metric/functions.csv" | head -n 3 | wc -l)" 3 \
+    "the sample has at least three functions"
 is "$(rows functions.csv | grep -c "'path': '$heat'")" "$(tail -n +2 "$mnt/$heat/primary/metric/functions.csv" | wc -l)" \
     "functions.csv has all rows of each profile's primary metric"
-like "$(rows functions.csv)" "'exclusive': '1', 'inclusive': '1', 'exclusive_percent': '25', 'name': 'g,h', 'path': 'sub/a b.folded'" "unchanged"
+like "$(rows functions.csv)" "'exclusive': '1', 'inclusive': '1', 'exclusive_percent': '25', 'name': 'g,h', 'path': 'sub/a b.folded'" \
+    "functions.csv has a profile's values and names unchanged"
 is "$(rows warnings.csv | grep -c bad.xray)" "$(tail -n +2 "$mnt/sub/bad.xray/tables/warnings.csv" | wc -l)" "warnings.csv has all rows of each profile's"
 is "$(stat -c %a "$t" "$t/summary.csv" | tr '\n' ' ')" "500 400 " "only the mounter may read them, because other users may not read every profile"
 
@@ -48,7 +51,8 @@ is "$(grep -c new.folded "$t/summary.csv")" 1 "a new profile is listed ten secon
 inode=$(stat -c %i "$t/summary.csv")
 sleep 11
 is "$(stat -c %i "$t/summary.csv")" "$inode" "without a change the tables are not made again"
-is "$("$PROFILEFS" cat "$src/.profilefs/tables/functions.csv")" "$(cat "$t/functions.csv")" "cat gives the same without a mount"
+is "$("$PROFILEFS" cat "$src/.profilefs/tables/functions.csv")" "$(cat "$t/functions.csv")" \
+    "cat gives the same functions.csv without a mount"
 
 # ---- cached
 
@@ -59,11 +63,12 @@ cat "$t/functions.csv" >"$work/cold"
 unmount
 mount_source || exit 1
 is "$(cat "$t/functions.csv")" "$(cat "$work/cold")" "a second mount serves the same"
-is "$(passes)" 0 "without a pass over a profile"
+is "$(passes)" 0 "a second mount serves the tables without a pass over a profile"
 printf 'main;f 5\nmain;newer 1\n' >"$src/sub/a b.folded"
 unmount
 mount_source || exit 1
-is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/4 "except three stages and the aggregates of the changed profile"
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/4 \
+    "a second mount needs four passes over a profile that has changed: three stages and the aggregates"
 unmount
 rm -rf "$XDG_CACHE_HOME"
 "$PROFILEFS" index "$src" >"$work/index" 2>&1
@@ -74,7 +79,7 @@ is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after 
 
 unmount
 mkdir "$src/units"
-# For each unit, pprof profiles of one sample; and a Cube file, whose values are doubles in seconds.
+# There are two pprof profiles of one sample for each unit, and a Cube file, whose values are doubles in seconds.
 python3 - "$src/units" <<'P'
 import sys
 UNITS = "ns nsec nanosecond nanoseconds us usec \u00b5s \u03bcs microseconds ms msec milliseconds s sec secs second seconds min h bytes ticks".split()
@@ -137,5 +142,5 @@ print("seen:", "all units" if not missing else missing)
 P
 is "$(python3 "$work/units.py" "$mnt" units)" "seen: all units" "tables that span profiles have times in ns, exactly, and other units as they are"
 like "$(cat "$t/functions.csv")" '^pprof,cpu,ns,16602069666338596454400000000000,16602069666338596454400000000000,100,main,units/18\.1\.pb$' \
-    "also beyond 64 bits"
+    "times in ns that exceed 64 bits are exact"
 finish

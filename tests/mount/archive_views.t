@@ -20,7 +20,7 @@ mount_source || exit 1
 for kind in a.tar a.tgz outer.tar/inner.tgz; do
     ok "$kind has runs/ as the folder has" diff -r "$mnt/plain/runs" "$mnt/$kind/runs"
 done
-ok "an archive without profiles has none" [ ! -e "$mnt/outer.tar/runs" ]
+ok "an archive without profiles has no runs/" [ ! -e "$mnt/outer.tar/runs" ]
 # rows FILE COLUMN FOLDER: the rows about profiles in a folder, without the folder's name.
 rows() { python3 - "$mnt/.profilefs/$1" "$2" "$3" <<'P'
 import csv, sys
@@ -31,11 +31,14 @@ for row in csv.DictReader(open(sys.argv[1])):
 P
 }
 for kind in a.tar a.tgz outer.tar/inner.tgz; do
-    is "$(rows profiles.csv format,bytes,confidence,path "$kind")" "$(rows profiles.csv format,bytes,confidence,path plain)" "profiles.csv has what is in $kind"
-    is "$(rows tables/summary.csv format,metric,total,top,path "$kind")" "$(rows tables/summary.csv format,metric,total,top,path plain)" "so has summary.csv"
-    is "$(rows tables/functions.csv metric,exclusive,name,path "$kind")" "$(rows tables/functions.csv metric,exclusive,name,path plain)" "and functions.csv"
+    is "$(rows profiles.csv format,bytes,confidence,path "$kind")" "$(rows profiles.csv format,bytes,confidence,path plain)" \
+        "profiles.csv has the profiles in $kind"
+    is "$(rows tables/summary.csv format,metric,total,top,path "$kind")" "$(rows tables/summary.csv format,metric,total,top,path plain)" \
+        "summary.csv has the profiles in $kind"
+    is "$(rows tables/functions.csv metric,exclusive,name,path "$kind")" "$(rows tables/functions.csv metric,exclusive,name,path plain)" \
+        "functions.csv has the functions of the profiles in $kind"
 done
-is "$(rows tables/summary.csv path plain | wc -l)" 5 "with a row a profile"
+is "$(rows tables/summary.csv path plain | wc -l)" 5 "summary.csv has a row for each profile of a folder"
 
 # ---- change
 
@@ -53,7 +56,7 @@ changes() {   # changes NAME COMMAND...: the command packs the folder given as i
     "$@" "$work/v2"
     sleep 1.1
     is "$(total "$mnt/$name/x.folded")" 9 "when $name is $changed, its profiles are new"
-    is "$(total .)" 9 "also for a shell that sits inside: $name"
+    is "$(total .)" 9 "a shell in a profile of $name, which is $changed, reads the new content"
     like "$(cat <&9 2>&1)" '^(thread,.*|.*Stale file handle)' "a file that is open gives its own version or ESTALE: $name"
     exec 9<&-
     cd "$work" || exit 1
@@ -74,10 +77,10 @@ unmount
 source=$src/x.tar
 in_place "$work/v1"
 mount_source || exit 1
-is "$(total "$mnt/x.folded")" 3 "SOURCE is an archive"
+is "$(total "$mnt/x.folded")" 3 "a profile of an archive that is SOURCE is served"
 in_place "$work/v2"
 sleep 1.1
-is "$(total "$mnt/x.folded")" 9 "that may change, too"
+is "$(total "$mnt/x.folded")" 9 "when an archive that is SOURCE changes, its profiles are new"
 unmount
 source=$src
 
@@ -92,22 +95,25 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 755 "$work" && m
         ok "with allow_other, members of $kind are for all who may read it" as_nobody cat "$mnt/${kind/outer.tar/outer.tar/inner.tgz}/page.cpuprofile/info.txt"
         chmod 600 "$src/$kind"
         sleep 1.2
-        is "$(readable "$mnt/$kind")" "" "and for nobody else once it is private"
+        is "$(readable "$mnt/$kind")" "" "members of $kind, once it is private, are for nobody else"
     done
     unmount
     mount_source -o allow_other
-    is "$(readable "$mnt/a.tar" "$mnt/a.tgz" "$mnt/outer.tar")" "" "a fresh mount lets nobody in either"
-    is "$(find "$mnt/a.tar" "$mnt/a.tgz/page.cpuprofile" -type f -readable | head -n 1 | wc -l)" 1 "the mounter reads them"
-    is "$(readable "$mnt/a.tar" "$mnt/a.tgz" "$mnt/outer.tar")" "" "which lets in nobody"
+    is "$(readable "$mnt/a.tar" "$mnt/a.tgz" "$mnt/outer.tar")" "" "a fresh mount lets others read nothing of private archives"
+    is "$(find "$mnt/a.tar" "$mnt/a.tgz/page.cpuprofile" -type f -readable | head -n 1 | wc -l)" 1 \
+        "the mounter reads members of private archives"
+    is "$(readable "$mnt/a.tar" "$mnt/a.tgz" "$mnt/outer.tar")" "" \
+        "after the mounter has read private archives, others still read nothing of them"
     cp "$archive/stacks/heat.folded" "$work/heat.folded"
     gzip -c "$work/heat.folded" >"$src/private.folded.gz"
     xz -c "$work/heat.folded" >"$src/private.folded.xz"
     chmod 600 "$src"/private.*
-    is "$(find "$mnt"/private.folded.* -name info.txt -path '*z/info.txt' -exec cat {} + | grep -c Format)" 2 "compressed profiles are served"
-    is "$(readable "$mnt"/private.*)" "" "to whom may read the file"
+    is "$(find "$mnt"/private.folded.* -name info.txt -path '*z/info.txt' -exec cat {} + | grep -c Format)" 2 \
+        "the mounter reads private compressed profiles"
+    is "$(readable "$mnt"/private.*)" "" "others read nothing of private compressed profiles"
     chmod 644 "$src/a.tgz"
     sleep 1.2
-    ok "when the mode widens, others may read" as_nobody cat "$mnt/a.tgz/page.cpuprofile/info.txt"
+    ok "when the mode of an archive widens, others may read its members" as_nobody cat "$mnt/a.tgz/page.cpuprofile/info.txt"
     if command -v setfacl >/dev/null && setfacl -m u:1:- "$src/a.tgz" 2>/dev/null; then
         sleep 1.2
         as_other() { setpriv --reuid 1 --regid 1 --clear-groups "$@"; }

@@ -102,55 +102,58 @@ absolute
 c" "what would lead out of an archive stays in it"
 is "$(cat "$mnt/hostile.tar/twice" "$mnt/hostile.tar/hard")" "second
 second" "of two members of one name the last counts, for its other names too"
-is "$(readlink "$mnt/hostile.tar/link")" /etc/passwd "links are shown"
-ok "and devices are not" refuses test -e "$mnt/hostile.tar/pipe"
+is "$(readlink "$mnt/hostile.tar/link")" /etc/passwd "symbolic links in an archive are shown"
+ok "pipes in an archive are not shown" refuses test -e "$mnt/hostile.tar/pipe"
 is "$(cat "$mnt/hostile.tar/line%0Abreak")" line "control characters in names are escaped"
 is "$(cat "$mnt/hostile.tar/nested.tar/deep/inside")" inside "an archive in an archive is entered"
-is "$(stat -c %F "$mnt/hostile.tar/nested.tar/deeper.tar")" "regular file" "what is deeper is not"
+is "$(stat -c %F "$mnt/hostile.tar/nested.tar/deeper.tar")" "regular file" "an archive two archives deep is a file"
 is "$(cat "$mnt/text.tar")" "no archive" "a file that only has the name passes through"
 ok "what comes before the cut of a tar is there" diff -q "$mnt/plain/2026-03/heat.yaml" "$mnt/cut.tar/2026-03/heat.yaml"
-ok "of a compressed one too" ls "$mnt/cut.tar.gz/2026-03"
+ok "what comes before the cut of a compressed tar is there" ls "$mnt/cut.tar.gz/2026-03"
 ok "a member that says that it is longer than it is can't be read" refuses cat "$mnt/liar.zip/long"
 problems=$(cut -d, -f1-3 "$mnt/.profilefs/archives.csv")
-is "$(head -n 1 "$mnt/.profilefs/archives.csv")" severity,code,path,text "what is wrong with archives has a table"
+is "$(head -n 1 "$mnt/.profilefs/archives.csv")" severity,code,path,text "archives.csv has these columns"
 is "$(grep hostile.tar <<<"$problems")" "warning,no-target,hostile.tar
-warning,no-file,hostile.tar" "with what is left out of one"
+warning,no-file,hostile.tar" "archives.csv names the kinds of members that are left out"
 is "$(grep cut.tar <<<"$problems" | sort -u)" "fatal,cut,cut.tar
 fatal,cut,cut.tar.gz
 fatal,damaged,cut.tar
-fatal,damaged,cut.tar.gz" "and where one breaks"
-is "$(grep -cE ',(a\.|text)' <<<"$problems")" 0 "nothing is told of archives that are whole, nor of what is none"
+fatal,damaged,cut.tar.gz" "archives.csv tells of an archive that is cut"
+is "$(grep -cE ',(a\.|text)' <<<"$problems")" 0 \
+    "archives.csv tells nothing of whole archives, nor of a file that only has an archive's name"
 tar cf "$packed/a.tar" -C "$archive" README.txt
 sleep 1.2
 is "$(ls "$mnt/a.tar")" README.txt "an archive that is rewritten shows what is in it now"
 unmount
 
-# An archive's index is cached between mounts; unpacking with any memory limit gives the same; few descriptors are used.
+# The next mounts use the cached indexes of the archives. They serve the same bytes with little memory and with few descriptors.
 mount_source -o cache=64K
 ok "little room to unpack to changes nothing" diff -r "$mnt/plain/nightly" "$mnt/a.tgz/nightly"
-ok "nor for members that are compressed one by one" diff -r "$mnt/plain/nightly" "$mnt/a.zip/nightly"
+ok "little room to unpack to changes nothing for members that are compressed one by one" \
+    diff -r "$mnt/plain/nightly" "$mnt/a.zip/nightly"
 is "$(cat "$mnt/inner.tar.gz/inner.tgz/README.txt")" "$(cat "$archive/README.txt")" "a compressed archive in a compressed one is entered"
 is "$(stat -c %a "$mnt/private.tgz" "$mnt/private.tgz/README.txt" | tr '\n' ' ')" "500 400 " "who may not read the archive may read nothing in it"
 for kind in $sparse; do
     ok "a member that leaves out zeros has them: $kind" cmp "$work/inner/holes" "$mnt/$kind/holes"
-    is "$(tail -c 9 "$mnt/$kind/holes" | md5sum)" "$(head -c 9 /dev/zero | md5sum)" "from its end as well"
-    ok "what comes behind it is whole: $kind" cmp "$work/inner/behind" "$mnt/$kind/behind"
+    is "$(tail -c 9 "$mnt/$kind/holes" | md5sum)" "$(head -c 9 /dev/zero | md5sum)" \
+        "the end of a member that leaves out zeros has them: $kind"
+    ok "the member behind one that leaves out zeros is whole: $kind" cmp "$work/inner/behind" "$mnt/$kind/behind"
 done
-ok "one that is cut off ends with an error" refuses cat "$mnt/cut-sparse.tar/holes"
+ok "reading a cut member that leaves out zeros ends with an error" refuses cat "$mnt/cut-sparse.tar/holes"
 unmount
 (ulimit -n 64 && mount_source && diff -r "$mnt/plain/nightly" "$mnt/a.tar.xz/nightly" &&
     find "$mnt/a.zip" "$mnt/a.tgz" -type f -size +0 >"$work/found" && unmount) >"$work/few" 2>&1
 is "$(wc -c <"$work/few")" 0 "64 descriptors are enough"
 
 mount_source -o no_archives
-is "$(stat -c %F "$mnt/a.tar.gz")" "regular file" "archives are files where that is asked for"
-ok "with all that is in them" cmp "$mnt/a.tar.gz" "$packed/a.tar.gz"
+is "$(stat -c %F "$mnt/a.tar.gz")" "regular file" "-o no_archives shows an archive as a file"
+ok "-o no_archives passes an archive's bytes through" cmp "$mnt/a.tar.gz" "$packed/a.tar.gz"
 unmount
 
 source=$packed/a.tar.gz mount_source
 is "$(cat "$mnt/README.txt")" "$(cat "$archive/README.txt")" "SOURCE may be an archive"
 is "$(head -n 1 "$mnt/stacks/heat.folded/info.txt" "$mnt/afsim/coast.afperf/info.txt" | grep Format | tr '\n' ' ')" \
-    "Format: collapsed Format: afperf " "with profiles in it"
+    "Format: collapsed Format: afperf " "the profiles in an archive that is SOURCE are served"
 is "$("$PROFILEFS" cat "$packed/a.zip/stacks/heat.folded/tables/metrics.csv" | head -n 1 | cut -d, -f1)" id "the commands enter archives too"
 unmount
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Building on other systems: messages and warnings of the build, and the tour of scripts/try.
+# Tests the build on other systems, with its messages and warnings, and the tour of scripts/try.
 . "$(dirname "$0")/lib.sh"
 
 build=$(dirname "$PROFILEFS")
@@ -17,10 +17,10 @@ printf 'Name: fuse3\nDescription: test\nVersion: 3.17.0\nLibs: -lfuse3\nCflags: 
 ok "warnings in the headers of libraries do not stop the build" \
     env PKG_CONFIG_PATH="$work/pkgconfig" make -s -C "$top" BUILD="$work/build" WERROR=-Werror CFLAGS=-O0 "$work/build/fs/main.o"
 like "$(PKG_CONFIG_PATH="$work/pkgconfig" make -n -B -C "$top" BUILD="$work/build" "$work/build/fs/main.o")" "-isystem $work/fuse3" \
-    "among which that header is"
+    "libfuse's header is included as a system header"
 
-# The header's macros define the version: one before 3.17 and one after it. Since 3.17, libfuse sends the reply to FUSE_INIT as this
-# program needs it.
+# Only since 3.17 does libfuse send the reply to FUSE_INIT as this program needs it. Thus the front ends are built for a version
+# before 3.17 and for one after it; the header's macros define the version.
 for minor in 14 18; do
     sed -i -E "s/(define FUSE_MINOR_VERSION) .*/\\1 $minor/" "$work/fuse3"/*.h
     rm -rf "$work/build"
@@ -41,15 +41,18 @@ if ! try >"$work/tour" || ! grep -q 'Where next' "$work/tour"; then
     skip "the tour" "$(tail -n 1 "$work/tour")"
 else
     if [ -w /dev/fuse ]; then
-        ok "its question across formats has an answer on a minimal system" \
+        ok "on a mount, the tour's question across formats has an answer without the program column" \
             test "$(tour <"$work/tour" | grep -cE '^ *[0-9.]+%? +[a-z0-9./-]+/primary/metric/hot.txt')" -ge 12
     fi
     if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
         export -f try; export build work top
         unshare -m bash -c 'touch "$work/empty" && mount --bind "$work/empty" /dev/fuse 2>/dev/null; mount -o remount,bind,ro /dev/fuse; try' >"$work/tour"
-        like "$(cat "$work/tour")" '^No mount is possible here \(profilefs: failed to open /dev/fuse' "without /dev/fuse it goes on without a mount"
-        ok "and asks across formats too" bash -c "grep -c '^xray,time' '$work/tour' && grep -c '^[a-z-]*,.*stencil_row' '$work/tour'"
-        is "$(tour <"$work/tour" | grep -oE '^(xray|cube|pprof|callgrind|collapsed),' | sort -u | wc -l)" 5 "of all formats"
+        like "$(cat "$work/tour")" '^No mount is possible here \(profilefs: failed to open /dev/fuse' \
+            "without /dev/fuse the tour goes on without a mount"
+        ok "without a mount the tour asks its question across formats" \
+            bash -c "grep -c '^xray,time' '$work/tour' && grep -c '^[a-z-]*,.*stencil_row' '$work/tour'"
+        is "$(tour <"$work/tour" | grep -oE '^(xray|cube|pprof|callgrind|collapsed),' | sort -u | wc -l)" 5 \
+            "without a mount the tour's answer has rows of five formats"
     fi
 fi
 finish

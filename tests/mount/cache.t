@@ -16,13 +16,13 @@ unmount
 
 folder=$XDG_CACHE_HOME/profilefs db=$folder/profiles.db
 is "$(find "$XDG_CACHE_HOME" -type f -size +0)" "$db" "there is one database in \$XDG_CACHE_HOME/profilefs"
-is "$(stat -c %a "$db" "$folder" | tr '\n' ' ')" "600 700 " "only its owner can read it"
+is "$(stat -c %a "$db" "$folder" | tr '\n' ' ')" "600 700 " "only the owner can read the database"
 mkdir "$work/kept"
 cp "$db" "$work/kept"
 
 mount_source
-is "$(stat -c %s "$p/tables/trace.csv")" "$size" "a second mount knows the size from it"
-is "$(passes)" 0 "without a pass"
+is "$(stat -c %s "$p/tables/trace.csv")" "$size" "a second mount knows a file's size from the database"
+is "$(passes)" 0 "a second mount gives a known size without a pass"
 
 same_text() { find -L "$p" -type f -exec cat {} + | cmp - "$work/text"; }
 ok "the text of a second mount is the same" same_text
@@ -37,7 +37,7 @@ with() {
     cp "$work/kept/profiles.db" "$db"
     "$@"
     mount_source
-    ok "$name: the text is the same" same_text
+    ok "the text of a mount is the same with a database that is changed like this: $name" same_text
 }
 flip() { python3 -c '
 import random, sys
@@ -62,14 +62,14 @@ import sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1]); db.execute("BEGIN IMMEDIATE"); print("locked", flush=True); time.sleep(60)' "$db" >"$work/locked" &
 locker=$!
 until [ -s "$work/locked" ]; do sleep 0.1; done
-ok "also while it is" same_text
+ok "while the database is locked, the text is the same" same_text
 unmount
 mount_source
-ok "and at the next mount" same_text
+ok "at a mount whose database is locked, the text is the same" same_text
 kill $locker
 wait $locker 2>/dev/null
 
-# two mounts that use the cache at once
+# Two mounts use the cache at once.
 mkdir "$work/mnt2"
 "$PROFILEFS" "$src" "$work/mnt2"
 both() {
@@ -77,10 +77,10 @@ both() {
     (find -L "$work/mnt2/big.xray" -type f -exec cat {} + | cmp - "$work/text") &
     wait -n && wait -n
 }
-ok "two mounts may share it" both
+ok "two mounts may share the database" both
 fusermount3 -u "$work/mnt2"
 
-# another profile at the same path: cached data is keyed by the inputs
+# Another profile takes the path of the cached one.
 unmount
 generate "$work/other" --steps 300
 cat "$work/other" >"$src/big.xray"
@@ -89,19 +89,19 @@ mkdir "$folder"
 cp "$work"/kept/* "$folder"
 mount_source
 is "$(sha256sum <"$p/tables/trace.csv")" "$("$PROFILEFS" cat "$work/other/tables/trace.csv" | sha256sum)" \
-    "what is kept of an older version of the source is not believed"
+    "cached results of an older version of a profile are not used"
 
 unmount
 like "$("$PROFILEFS" cache)" '^Entries: [1-9]' "profilefs cache shows the number of entries"
 "$PROFILEFS" cache clear
-like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "and clears it"
+like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "profilefs cache clear removes all entries"
 "$PROFILEFS" -o "cache_dir=$work/other-cache" "$src" "$mnt"
 cat "$p/info.txt" >/dev/null
 unmount
-ok "it stands where cache_dir says" test -s "$work/other-cache/profiles.db"
-like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "and nothing anywhere else"
+ok "-o cache_dir= puts the database into that folder" test -s "$work/other-cache/profiles.db"
+like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "with -o cache_dir= nothing is written to the usual database"
 is "$("$PROFILEFS" -o cache_limit=lots "$src" "$mnt" 2>&1; echo $?)" "profilefs: cache_limit=lots: invalid size
-2" "a limit that is no size is refused"
+2" "-o cache_limit= refuses a limit that is no size"
 
 # Network, overlay and FUSE file systems get another device number each time they are mounted.
 program=$(dirname "$PROFILEFS")/hanging # gives each file the same inode and times
@@ -135,7 +135,7 @@ mount_source
 ok "where no cache can be written, everything is served" \
     cmp "$p/tables/trace.csv" <(XDG_CACHE_HOME=$work/elsewhere "$PROFILEFS" cat "$work/other/tables/trace.csv")
 unmount
-ok "and unmounting works" bash -c "! mountpoint -q '$mnt'"
+ok "where no cache can be written, unmounting works" bash -c "! mountpoint -q '$mnt'"
 rm -f "$XDG_CACHE_HOME"
 
 finish

@@ -10,7 +10,7 @@ cp "$archive/2026-03/$heat" "$src/sub/run.xray"
 export PATH=$src/bin:$PATH
 cd "$src/sub"
 
-# typed SHELL TEXT: the line after Tab, in an interactive shell on a terminal of its own.
+# typed SHELL TEXT: prints the line after Tab in an interactive shell, which has a terminal of its own.
 typed() {
     timeout 60 python3 - "$top/docs/completions" "$1" "$2" <<'P'
 """Types into a shell, presses Tab and prints the completed line, which the shell then echoes."""
@@ -62,9 +62,10 @@ for shell in bash zsh; do
     is "$(cat "$work/$shell.ch")" "<profilefs><check><!>" "$shell completes a command"
     is "$(cat "$work/$shell.ls_ru")" "<profilefs><ls><run.xray/!>" "$shell completes a profile as a folder, without a blank"
     is "$(cat "$work/$shell.cat_run.xray_tab")" "<profilefs><cat><run.xray/tables/!>" "$shell completes inside a profile"
-    is "$(cat "$work/$shell.cat_run.xray_inf")" "<profilefs><cat><run.xray/info.txt><!>" "$shell adds a blank after a file inside"
+    is "$(cat "$work/$shell.cat_run.xray_inf")" "<profilefs><cat><run.xray/info.txt><!>" \
+        "$shell adds a blank after a file inside a profile"
     is "$(cat "$work/$shell.ls_run.xray_con")" "<profilefs><ls><run.xray/contexts/!>" "$shell completes a link to a folder as a folder"
-    is "$(cat "$work/$shell.cat_no")" "<profilefs><cat><notes.txt><!>" "$shell completes what is no profile"
+    is "$(cat "$work/$shell.cat_no")" "<profilefs><cat><notes.txt><!>" "$shell completes a file that is no profile"
 done
 if command -v fish >/dev/null; then
     fishes() { HOME=$work fish -c "source '$top/docs/completions/profilefs.fish'; complete -C '$1'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }

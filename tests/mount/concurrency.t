@@ -26,9 +26,9 @@ together() {
 }
 cold
 ok "eight readers of all files on a cold mount get the right bytes" together 8
-ok "and on a warm one" together 8
+ok "eight readers of all files on a warm mount get the right bytes" together 8
 cold -s
-ok "and with one pass at a time" together 8
+ok "eight readers of all files on a cold mount with -s get the right bytes" together 8
 
 statters() {
     local n
@@ -76,6 +76,6 @@ for n in 1 2 3 4; do background cat "$mnt/a.xray/tables/trace.csv" >/dev/null; d
 ok "unmounting in the midst of reading ends cleanly" bash -c "sleep 0.02; fusermount3 -uz '$mnt'"
 wait
 sleep 0.5
-is "$(server)" "" "and the program is gone"
+is "$(server)" "" "after unmounting in the midst of reading the server has ended"
 
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A larger collection of real profiles, compared with results of other tools: one line per case. PROFILEFS_SHARED names the
+# Compares a larger collection of real profiles with results of other tools, by one check per case. PROFILEFS_SHARED names the
 # collection, which is not part of the project.
 . "$(dirname "$0")/lib.sh"
 needs_mount

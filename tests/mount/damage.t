@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Damaged and hostile files: the data before the damage is served, with warnings, and there is neither a crash nor a hang.
+# Of damaged and hostile files, the data before the damage is served, with warnings. The program neither crashes nor hangs.
 . "$(dirname "$0")/lib.sh"
 
 cp "$archive/2026-04/xray-log.heat.damaged" "$src/bad.xray"
@@ -14,7 +14,7 @@ if [ -w /dev/fuse ]; then
     is "$(ls "$p" | tr '\n' ' ')" "contexts export info.txt metrics primary tables threads " "a damaged trace is a profile with all its views"
     ok "what came before the damage is served" test "$(wc -l <"$p/tables/trace.csv")" -gt 500
     like "$(cat "$p/tables/warnings.csv")" '^[0-9]*,[0-9]+,(warning|error),' "warnings.csv tells where the damage is"
-    like "$(cat "$p/tables/warnings.csv")" '^[0-9]*,[0-9]+,fatal,' "and that the file ends inside a record"
+    like "$(cat "$p/tables/warnings.csv")" '^[0-9]*,[0-9]+,fatal,' "warnings.csv tells that the file ends inside a record"
     ok "a trace that ends after its header is a profile or a plain file" \
         bash -c "cat '$mnt/header.xray/tables/warnings.csv' || cat '$mnt/header.xray/error.txt' || cmp '$mnt/header.xray' '$src/header.xray'"
     ok "four bytes of magic are no profile, or one with an error" \
@@ -29,7 +29,7 @@ else
     skip "damage on a mount" "no /dev/fuse"
 fi
 
-# ---- samples cut at many lengths and with random flips; all their tables, by the commands
+# ---- samples that are cut or have flipped bits, read by the commands
 
 # The exit status may be 0 (served), 1 (problem in the data) or 3 (no such file: it is no longer a profile).
 cat >"$work/harm.py" <<'P'

@@ -5,7 +5,8 @@ tools_cache=${XDG_CACHE_HOME:-$HOME/.cache}
 needs_mount
 
 packages=$tools_cache/profilefs-tests
-# Function names: numbers in more rows than DuckDB samples, then names that tools take for NaN or missing values.
+# The functions' names are numbers in more rows than DuckDB samples for its types, then words that tools take for NaN or missing
+# values.
 { for i in $(seq 30000); do echo "$i 1"; done; printf 'nan 900\nNULL 10\nNA 20\n'; } >"$src/odd.folded"
 mount_source || exit 1
 cd "$mnt/odd.folded/metrics/samples" || exit 1
@@ -15,7 +16,7 @@ ok "the fixture has names that tools take for something else" grep -qE '(^|,)nan
 if command -v sqlite3 >/dev/null; then
     import=(-cmd '.import --csv functions.csv v')
     is "$(sqlite3 "${import[@]}" :memory: 'SELECT sum(CAST(exclusive AS REAL)), typeof(exclusive) FROM v')" "30930.0|text" "SQLite: numbers are cast from text"
-    like "$(document SQLite)" 'import --csv .*CAST\(value AS REAL\)' "as the documents say"
+    like "$(document SQLite)" 'import --csv .*CAST\(value AS REAL\)' "docs/tables.md gives this command for SQLite"
 else
     skip "SQLite" "it is not installed"
 fi
@@ -23,7 +24,8 @@ if /usr/bin/python3 -c 'import pandas' 2>/dev/null; then
     line=$(document pandas | grep -o 'read_csv([^`]*')
     names="print(sorted(set(pandas.${line/(file/(\"functions.csv\"}.name.astype(str)) & {'nan', 'NULL', 'NA'}))"
     is "$(/usr/bin/python3 -c "import pandas; $names")" "['NA', 'NULL', 'nan']" "pandas keeps the names of functions with the documented options"
-    is "$(/usr/bin/python3 -c "import pandas; print(pandas.read_csv('functions.csv').name.isna().sum())")" 3 "which it does not without them"
+    is "$(/usr/bin/python3 -c "import pandas; print(pandas.read_csv('functions.csv').name.isna().sum())")" 3 \
+        "without the documented options pandas loses three names"
 else
     skip "pandas" "it is not installed"
 fi

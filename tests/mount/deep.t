@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Hundreds of thousands of nested calls: no quadratic text, no unbounded recursion, no long waits.
+# Hundreds of thousands of nested calls cause no quadratic text, no unbounded recursion and no long waits.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -14,9 +14,9 @@ within() {
     shift 2
     ok "$name" timeout "$seconds" "$@"
 }
-within 120 "stat of contexts.csv" stat "$p/tables/contexts.csv"
-is "$(wc -l <"$p/tables/contexts.csv")" $((depth + 1)) "contexts.csv has a row for each"
-is "$(tail -n 1 "$p/tables/contexts.csv" | cut -d, -f3)" $((depth - 1)) "and shows the depth"
+within 120 "stat of contexts.csv ends in time" stat "$p/tables/contexts.csv"
+is "$(wc -l <"$p/tables/contexts.csv")" $((depth + 1)) "contexts.csv has a row for each context"
+is "$(tail -n 1 "$p/tables/contexts.csv" | cut -d, -f3)" $((depth - 1)) "contexts.csv shows the depth of the deepest context"
 ok "contexts.csv grows linearly: dir is empty beyond 4095 bytes" \
     test "$(stat -c %s "$p/tables/contexts.csv")" -lt $((depth * 60 + 4096 * 4096))
 is "$(awk -F, 'NR > 1 && length($9) > 4095' "$p/tables/contexts.csv" | wc -l)" 0 "no dir is longer than 4095 bytes"
@@ -45,7 +45,7 @@ sys.exit(not text)
 P
 }
 ok "3000 levels down, far beyond PATH_MAX, files can be read" down
-within 120 "the mount is alive after that" ls "$p/metrics"
+within 120 "after a walk 3000 levels down the mount still serves" ls "$p/metrics"
 
 rss=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$(server)/status")
 ok "memory stays in proportion to the contexts ($rss MB)" test "${rss:-9999}" -lt 1000

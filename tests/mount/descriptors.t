@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Many profiles and few descriptors: reads may be slower, but do not fail.
+# With many profiles and few descriptors, reads may be slower, but do not fail.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -13,14 +13,14 @@ unmount
 rm -rf "$XDG_CACHE_HOME"
 (ulimit -n 64 && mount_source) || exit 1
 ok "with 64 descriptors all files can be read, one by one" cmp "$work/want" <(walk 2>&1)
-ok "and a walk meets no error" bash -c "[ -z \"\$(find '$mnt' -maxdepth 4 2>&1 >/dev/null)\" ]"
+ok "with 64 descriptors a walk of four levels meets no error" bash -c "[ -z \"\$(find '$mnt' -maxdepth 4 2>&1 >/dev/null)\" ]"
 side_by_side() {
     for n in 1 2 3 4 5 6 7 8; do
         grep -rc . "$mnt/copy$n" --include='*.txt' 2>&1 >/dev/null &
     done
     wait
 }
-is "$(side_by_side)" "" "nor do eight walks side by side"
+is "$(side_by_side)" "" "with 64 descriptors eight walks side by side meet no error"
 # Readers that hold files open must be served while others wait for descriptors; otherwise no descriptor is ever released.
 unmount
 rm -rf "$XDG_CACHE_HOME"
@@ -46,5 +46,5 @@ print(len(profiles), "profiles", wrong[:5], len(wrong))
 sys.exit(len(wrong) > 0 or len(profiles) < 100)
 PY
 }
-ok "nor 64 readers of 40 files each" many_readers
+ok "with 64 descriptors 64 readers of 40 files each meet no error" many_readers
 finish

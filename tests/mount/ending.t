@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# However a mount ends or fails to start: server, unmounter and readers end, and the mount is removed.
+# However a mount ends or fails to start, its server, unmounter and readers end, and the mount is removed.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -39,42 +39,42 @@ copy_sample
 for signal in TERM INT HUP; do
     with "SHIM_CHDIR_SIGNAL=$(kill -l $signal)" serve "$src" "$mnt"
     ok "SIG$signal before the first look ends the server" ended $!
-    is "$left_with" 0 "in order"
-    ok "and the mount is gone" is_gone
+    is "$left_with" 0 "the exit status after SIG$signal is 0"
+    ok "after SIG$signal before the first look the mount is gone" is_gone
 done
 with "SHIM_CHDIR_SIGNAL=15" attempt
-is "$outcome" "3: profilefs: server ended during mounting" "in the background that is an error"
-ok "and no mount is left" is_gone
+is "$outcome" "3: profilefs: server ended during mounting" "SIGTERM while mounting in the background is an error"
+ok "SIGTERM while mounting in the background leaves no mount" is_gone
 
 # ---- failures between mounting and serving
 
 with "SHIM_CUSTOM_IO=95" attempt
 is "$outcome" "0: " "a libfuse without custom I/O mounts"
-ok "and the mount works" timeout 20 grep -q Format "$mnt/$heat/info.txt"
+ok "a mount by a libfuse without custom I/O serves" timeout 20 grep -q Format "$mnt/$heat/info.txt"
 unmount
 if [ "$(pkg-config --modversion fuse3 | cut -d. -f2)" -lt 17 ]; then
     with "SHIM_CUSTOM_IO=22" attempt
-    is "$outcome" "3: profilefs: cannot set up the connection to the kernel: Invalid argument" "another error of custom I/O is reported"
-    ok "and no mount is left" is_gone
+    is "$outcome" "3: profilefs: cannot set up the connection to the kernel: Invalid argument" "an error of custom I/O is reported"
+    ok "an error of custom I/O leaves no mount" is_gone
 else
     skip "an error of custom I/O" "not needed for this libfuse"
 fi
 with "SHIM_CHDIR_ERRNO=13" attempt
 is "$outcome" "3: profilefs: /: Permission denied" "failing to leave the working directory is reported"
-ok "and no mount is left" is_gone
+ok "failing to leave the working directory leaves no mount" is_gone
 with "SHIM_CHDIR_ERRNO=13" serve "$src" "$mnt"
-ok "the same in the foreground" ended $!
-is "$left_with" 3 "with the same exit status"
+ok "failing to leave the working directory ends a server in the foreground" ended $!
+is "$left_with" 3 "failing to leave the working directory in the foreground gives status 3"
 
 # ---- failures in libfuse's reply to FUSE_INIT
 
 attempt -o max_read=65536
 like "$outcome" "^3: profilefs: .*read size" "an option that libfuse rejects late is an error that says why"
-is "$(wc -l <"$work/said")" 1 "in one line"
-ok "and no mount is left" is_gone
+is "$(wc -l <"$work/said")" 1 "an option that libfuse rejects late gives a message of one line"
+ok "an option that libfuse rejects late leaves no mount" is_gone
 serve -o max_read=65536 "$src" "$mnt"
 ended $!
-is "$left_with" 3 "the same in the foreground"
+is "$left_with" 3 "an option that libfuse rejects late gives status 3 in the foreground"
 
 # ---- while readers wait
 
@@ -105,12 +105,12 @@ waiting='' ends=''
 for try in 1 2 3 4; do end_with_readers kill -TERM; done
 for try in 1 2 3; do end_with_readers kill -INT; done
 for try in 1 2 3; do end_with_readers kill -HUP; done
-is "$ends" " 0 0 0 0 0 0 0 0 0 0" "a signal ends a server on which 16 readers wait, and them, in order, ten times"
+is "$ends" " 0 0 0 0 0 0 0 0 0 0" "a signal ends a server and the 16 readers that wait for it, with status 0, ten times"
 echo "# profiles at work:$waiting"
 if [ "$(id -u)" = 0 ] && [ -d /sys/fs/fuse/connections ] && [ -n "$(ls /sys/fs/fuse/connections)" ]; then
     waiting='' ends=''
     for try in 1 2 3; do end_with_readers abort_connection; done
-    is "$ends" " 0 0 0" "so does aborting the connection"
+    is "$ends" " 0 0 0" "aborting the connection ends a server and the 16 readers that wait for it, three times"
 else
     skip "aborting the connection" "needs root and fusectl"
 fi
@@ -125,7 +125,7 @@ open_files() { ls -l $(pgrep -f "^$PROFILEFS .*$mnt\$" | sed 's|.*|/proc/&/fd|')
 exec 7>&- 8>&-
 like "$(open_files)" "/dev/null" "descriptors of server and unmounter can be listed"
 is "$(open_files | grep -e "$work/log.of.caller" -e "$work/lock")" "" "descriptors that the caller left open are closed"
-ok "so that its locks end with it" flock -n "$work/lock" true
+ok "a lock whose descriptor the caller left open ends with the caller" flock -n "$work/lock" true
 unmount
 
 if [ "$(id -u)" = 0 ]; then
@@ -133,12 +133,12 @@ if [ "$(id -u)" = 0 ]; then
         with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
         ok "without close_range (error $error) the mount works" timeout 20 test -d "$mnt/$heat/tables"
         kill -TERM $!
-        ok "and a signal ends it" ended $!
-        ok "with the mount" is_gone
+        ok "without close_range (error $error) a signal ends the server" ended $!
+        ok "without close_range (error $error) a signal removes the mount" is_gone
         with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
         kill -KILL $!
         for try in $(seq 1000); do is_mounted || break; sleep 0.02; done
-        ok "and when its server is killed, the unmounter unmounts" is_gone
+        ok "without close_range (error $error) the unmounter of a killed server unmounts" is_gone
         abort_connection # otherwise the next test would wait
         is_gone || fusermount3 -uz "$mnt"
     done

@@ -127,27 +127,19 @@ wait_for_pass() {
     return 1
 }
 
-many_waiters() {
+# one_pass COUNT [OPTION...]: while COUNT readers wait for one pass of a mount with these options, others are served; SIGINT ends
+# each reader, and SIGTERM ends the server.
+one_pass() {
     local failed=0
-    start_hanging && wait_for_pass 1100 || return 1
+    start_hanging "${@:2}" && wait_for_pass "$1" || return 1
     others_are_served 1 "$mnt/sound" || failed=1
     readers_end INT || failed=1
     server_ends || failed=1
     end_hanging
     return $failed
 }
-ok "1,100 readers wait for one pass, others are served, and SIGINT ends each" bounded many_waiters
-
-one_pass_thread() {
-    local failed=0
-    start_hanging -s && wait_for_pass 12 || return 1
-    others_are_served 1 "$mnt/sound" || failed=1
-    readers_end INT || failed=1
-    server_ends || failed=1
-    end_hanging
-    return $failed
-}
-ok "with -s, the one pass hangs, and others are served all the same" bounded one_pass_thread
+ok "while 1,100 readers wait for one pass, others are served, and SIGINT ends each" bounded one_pass 1100
+ok "while 12 readers wait for the one pass of -s, others are served, and SIGINT ends each" bounded one_pass 12 -s
 
 # A server that ends has written its results to the cache: the next mount needs no pass for them.
 ends_with_waiters() {

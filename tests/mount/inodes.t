@@ -33,18 +33,20 @@ PY
 folders() { printf '%s\n' "$mnt" "$mnt"/{deep,deep/er,nightly,many,cube,packed.tar,packed.tar/nightly,nightly/2026-05-01.folded}; }
 mount_source || exit 1
 mapfile -t all < <(folders)
-ok "numbers of a listing are those of stat" same "${all[@]}"
-ok "also when all has been looked up" same "${all[@]}"
-ok "also in listings without attributes, and for . and .." bash -c '
+ok "inode numbers of a listing are those of stat" same "${all[@]}"
+ok "inode numbers of a listing are those of stat after all entries have been looked up" same "${all[@]}"
+ok "inode numbers of listings without attributes, and of . and .., are those of stat" bash -c '
     for folder; do
         diff <(ls -ai "$folder" | awk "{ print \$1, \$2 }" | grep -E " (\.|link|file|[0-9]+|runs|er)$") \
             <(cd "$folder" && stat -c "%i %n" $(ls -a | grep -xE "\.|link|file|[0-9]+|runs|er")) || exit 1
     done' - "$mnt"/{deep,many,nightly}
-is "$(stat -c %i "$mnt/deep")" "$(ls -ai "$mnt/deep/er" | awk '$2 == ".." { print $1 }')" "the number of .. is that of the folder above"
+is "$(stat -c %i "$mnt/deep")" "$(ls -ai "$mnt/deep/er" | awk '$2 == ".." { print $1 }')" \
+    "the inode number of .. is that of the folder above"
 before=$(stat -c %i "$mnt/nightly" "$mnt/nightly/2026-05-01.folded" "$mnt/nightly/runs")
 echo "main 1" >>"$src/nightly/2026-05-01.folded"
 sleep 1.1
-is "$(stat -c %i "$mnt/nightly" "$mnt/nightly/2026-05-01.folded" "$mnt/nightly/runs")" "$before" "a profile that changes keeps its number"
-is "$(find "$mnt" -printf '%i\n' | sort | uniq -d | wc -l)" 0 "no two entries have the same number"
+is "$(stat -c %i "$mnt/nightly" "$mnt/nightly/2026-05-01.folded" "$mnt/nightly/runs")" "$before" \
+    "a profile that changes keeps its inode number"
+is "$(find "$mnt" -printf '%i\n' | sort | uniq -d | wc -l)" 0 "no two entries have the same inode number"
 
 finish

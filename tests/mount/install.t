@@ -7,16 +7,17 @@ make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$wor
     skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
 like "$(make -n -C "$top" BUILD="$work/fresh" DESTDIR="$work/dest2" install 2>/dev/null)" '^building with link-time optimisation in .*/fresh/optimised' \
     "make install announces a second build"
-is "$(make -s -C "$top" BUILD="$build" DESTDIR="$work/dest2" PREFIX=/usr install | grep -c 'building once')" 0 "but not when that is done"
+is "$(make -s -C "$top" BUILD="$build" DESTDIR="$work/dest2" PREFIX=/usr install | grep -c 'building once')" 0 \
+    "make install announces no second build when it is done"
 rm -r "$work/dest2"
 is "$(cd "$work/dest" && find . -type f -not -path '*/doc/*' | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
     ./usr/share/bash-completion/completions/profilefs ./usr/share/fish/vendor_completions.d/profilefs.fish \
     ./usr/share/man/man1/profilefs.1 ./usr/share/zsh/site-functions/_profilefs)" "make install DESTDIR= PREFIX= installs these files"
 is "$(cd "$work/dest/usr/share/doc/profilefs" && ls | tr '\n' ' ')" \
     "CHANGELOG.md README.md agents.md archives.md cluster.md compare.md examples formats formats.md limits.md security.md tables.md tree.md " \
-    "and the documents for users"
-is "$(ls "$work/dest/usr/share/doc/profilefs/formats")" "$(ls "$top/docs/formats")" "one a format among them"
-like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the installed program runs"
+    "make install installs the documents for users"
+is "$(ls "$work/dest/usr/share/doc/profilefs/formats")" "$(ls "$top/docs/formats")" "make install installs one document per format"
+like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the program that make install installs runs"
 ok "the man page has no errors" bash -c "out=\$(man --warnings=w -l '$work/dest/usr/share/man/man1/profilefs.1' 2>&1 >/dev/null); echo \"\$out\"; [ -z \"\$out\" ]"
 synopsis=$(man -l "$work/dest/usr/share/man/man1/profilefs.1" 2>/dev/null | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p')
 for command in $("$PROFILEFS" --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 } on { print $1 }'); do
@@ -26,11 +27,11 @@ for command in $("$PROFILEFS" --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 }
 done
 ok "bash takes the completion" bash -n "$work/dest/usr/share/bash-completion/completions/profilefs"
 is "$(bash -c '. "$0"; COMP_WORDS=(profilefs ch); COMP_CWORD=1; COMPREPLY=(); _profilefs; echo "${COMPREPLY[@]}"' \
-    "$work/dest/usr/share/bash-completion/completions/profilefs")" check "and completes a command"
+    "$work/dest/usr/share/bash-completion/completions/profilefs")" check "the installed completion of bash completes a command"
 like "$(make -n -C "$top" BUILD="$build" DESTDIR="$work/dest" install | grep fish)" "$work/dest/etc/fish/completions/" \
-    "below /usr/local, where fish does not look, its completion goes where it does"
+    "make install without PREFIX puts the completion of fish where fish looks"
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr uninstall
-is "$(find "$work/dest" -type f)" "" "make uninstall takes them away"
+is "$(find "$work/dest" -type f)" "" "make uninstall removes all files"
 
 # ---- the Debian package
 
@@ -40,23 +41,25 @@ if command -v dpkg-shlibdeps >/dev/null && package=$(cd "$top" && BUILD="$build"
     touch "$work/root/var/lib/dpkg/"{status,available}
     inside() { dpkg --root="$work/root" --log=/dev/null --force-not-root --force-depends --force-script-chrootless "$@" 2>&1; }
     ok "the package installs" inside -i "$package"
-    like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "the installed program runs"
-    like "$(dpkg-deb -f "$package" Depends)" 'libfuse3.*fuse3$' "it depends on the libraries that it is linked with, and on fusermount3"
-    is "$(dpkg-deb -f "$package" Version)" "$("$PROFILEFS" --version | sed 's/^profilefs \([^ ]*\).*/\1/')" "its version is the program's"
+    like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "the program of the package runs"
+    like "$(dpkg-deb -f "$package" Depends)" 'libfuse3.*fuse3$' "the package depends on the program's libraries and on fusermount3"
+    is "$(dpkg-deb -f "$package" Version)" "$("$PROFILEFS" --version | sed 's/^profilefs \([^ ]*\).*/\1/')" \
+        "the version of the package is the program's"
     mkdir -p "$work/root/var/tmp/profilefs-0" "$work/root/var/tmp/profilefs-1000" "$work/root/var/tmp/profilefs-kept" "$work/elsewhere"
     ln -s "$work/elsewhere" "$work/root/var/tmp/profilefs-1001"
-    ok "it is removed" inside -r profilefs
-    is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "and leaves no file"
+    ok "the package can be removed" inside -r profilefs
+    is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "the removed package leaves no file"
     is "$(ls "$work/root/var/tmp" | tr '\n' ' ')$(ls -d "$work/elsewhere")" "profilefs-1001 profilefs-kept $work/elsewhere" \
-        "nor folders of temporary files; what is none of those stays"
+        "the removed package leaves no folder of temporary files, and other entries of /var/tmp stay"
     first=$(sha256sum "$package")
     sleep 1.1
     (cd "$top" && umask 077 && TZ=Asia/Tokyo BUILD="$build" scripts/deb >/dev/null 2>&1)
     is "$(sha256sum "$package")" "$first" "the same commit makes the same package again"
     is "$(date -u -d "$(dpkg-deb --fsys-tarfile "$package" | tar --utc --full-time -tvf - | awk '{ print $4, $5 }' | sort -u)" +%s)" \
-        "$(git -C "$top" log -1 --format=%ct)" "with the commit's time on all files"
+        "$(git -C "$top" log -1 --format=%ct)" "all files of the package have the commit's time"
     dpkg-deb -x "$package" "$work/unpacked"
-    ok "whose program does not hold the path that it was built in" bash -c "! grep -qF '$top' '$work/unpacked/usr/bin/profilefs'"
+    ok "the program of the package does not hold the path that it was built in" \
+        bash -c "! grep -qF '$top' '$work/unpacked/usr/bin/profilefs'"
     if command -v lintian >/dev/null; then
         is "$(lintian --allow-root --fail-on none "$package" 2>/dev/null | grep '^E:')" "" "lintian finds no errors"
     else
@@ -66,7 +69,8 @@ else
     skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
 fi
 
-# mount(8) runs helpers as root only, and from /sbin only: this test puts ours there in a mount namespace.
+# mount(8) runs helpers only as root and only from /sbin. In a mount namespace of its own, this test puts the project's helper
+# there.
 copy_sample
 if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
     make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >/dev/null
@@ -91,14 +95,15 @@ if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x
         flags="grep -F ' $mnt ' /proc/self/mountinfo | grep -E ' ro,nosuid,nodev[ ,]'"
         for type in profilefs fuse.profilefs; do
             ok "mount -t $type is nosuid,nodev" in_namespace "mount -t $type -o allow_other '$src' '$mnt' && $flags"
-            ok "also with -o suid,dev" in_namespace "mount -t $type -o suid,dev '$src' '$mnt' && $flags"
-            ok "and from fstab" in_namespace \
+            ok "mount -t $type -o suid,dev is nosuid,nodev" in_namespace "mount -t $type -o suid,dev '$src' '$mnt' && $flags"
+            ok "a mount of type $type from fstab with suid,dev is nosuid,nodev" in_namespace \
                 "echo '$src $mnt $type defaults,suid,dev 0 0' >'$work/fstab' && mount -T '$work/fstab' '$mnt' && $flags"
-            ok "fstab's options about times, devices and users are accepted silently" in_namespace \
+            ok "options of fstab about times, devices and users are accepted silently with type $type" in_namespace \
                 "echo '$src $mnt $type noatime,nodiratime,relatime,strictatime,lazytime,nouser,async,exec,nofail,comment=x,x-gvfs-hide 0 0' >'$work/fstab' &&
                 out=\$(mount -T '$work/fstab' '$mnt' 2>&1) && [ -z \"\$out\" ] && $flags"
         done
-        ok "a mount point that does not exist is told" in_namespace "! mount -t profilefs '$src' '$work/nowhere'"
+        ok "mount -t profilefs fails for a mount point that does not exist" \
+            in_namespace "! mount -t profilefs '$src' '$work/nowhere'"
     fi
 else
     skip "mount -t profilefs" "needs root and mount namespaces"

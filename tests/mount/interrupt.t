@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Waiting for a pass: Ctrl-C ends the wait at once, a timer does not, and readers do not wait for other readers' passes.
+# Ctrl-C ends the wait for a pass at once, a timer does not, and readers do not wait for other readers' passes.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# A large trace, for a long pass: copies of the buffers of a small one, with other thread ids.
+# A large trace makes the pass long. It consists of copies of a small trace's buffers, with other thread ids.
 generate "$work/part" --steps 4000 --threads 4
 python3 - "$work/part" "$src/big.xray" <<'P'
 """Repeats the buffers of a trace, each time with other thread and process ids: a trace 50 times as large."""
@@ -120,7 +120,7 @@ sleep 0.1
 like "$(cat "$mnt/$heat/info.txt" "$mnt/.profilefs/status.txt" | tr '\n' ' ')" '^Format.*[0-9]+ ?%' \
     "info.txt of another profile is read while twelve wait for a cold pass, as status.txt tells"
 like "$( (ls "$mnt/big.xray/tables" && cat "$mnt/.profilefs/status.txt") | tr '\n' ' ')" 'trace.csv.*[0-9]+ ?%' \
-    "and the profile they wait for is listed"
+    "tables/ of a profile is listed while twelve wait for its cold pass"
 kill "${waiters[@]}" 2>/dev/null
 wait "${waiters[@]}" 2>/dev/null
 sleep 1

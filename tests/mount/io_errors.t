@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# File calls may fail for reasons unrelated to the file: the answer is complete or an error, and no error is cached.
+# File calls may fail for reasons unrelated to the file. The answer is then complete or an error, and no error is cached.
 . "$(dirname "$0")/lib.sh"
 
 library=$(dirname "$PROFILEFS")/fail_io.so
@@ -9,8 +9,8 @@ runs=${PROFILEFS_RUNS:-6} # number of failing calls tried per command
 
 # ---- commands
 
-# run NUMBER COUNT CODE ARGS...: runs the program with COUNT calls failing from call NUMBER on; output in $work/out, its exit status
-# is returned.
+# run NUMBER COUNT CODE ARGS...: runs the program with COUNT calls failing from call NUMBER on. Its output goes to $work/out, and
+# its exit status is returned.
 run() {
     local at=$1 fails=$2 code=$3
     shift 3
@@ -84,7 +84,7 @@ check hpc/solver-2021
 check nightly
 tree otf2
 LIST
-# Other errno values of the same class, such as out of descriptors, a lost server, a lost device.
+# Other errno values that say nothing about the file, for example of missing descriptors, a lost server or a lost device.
 for code in 24 23 12 116 110 19 103 4; do
     ok "errno $code while a log's map is looked for" holds "$code" cat "$src/2026-03/$heat/metrics/time/functions.csv"
 done
@@ -140,11 +140,11 @@ for fault in r:5 o:110 s:116; do
     done
     toggle
     for text in $texts; do
-        ok "and whole a little later" again "$text"
+        ok "after errno $code of calls '$calls', $text is whole a little later" again "$text"
     done
     unmount
     mount_source || exit 1
-    ok "and in the next mount" again "$one/tables/values.csv"
+    ok "after errno $code of calls '$calls', values.csv is whole in the next mount" again "$one/tables/values.csv"
 done
 
 # listed: ls succeeds and names all profiles, even the one that cannot be examined, and runs.
@@ -156,7 +156,7 @@ listed() {
 faulty_mount "$one" FAIL_CODE=5 || exit 1
 toggle
 ok "a folder with a file that gives I/O errors can be listed" listed
-like "$(ls -l "$mnt" 2>&1 >/dev/null)" "$one.*Input/output error" "and the file's error is reported for the file"
+like "$(ls -l "$mnt" 2>&1 >/dev/null)" "$one.*Input/output error" "ls -l reports the I/O error for the file that gives it"
 toggle
 
 finish

@@ -17,7 +17,7 @@ unset PROFILEFS_OPTIONS
 
 count=0 failed=0
 
-# A server in the background has no stderr: reports of sanitizers go to files, see finish.
+# A server in the background has no stderr, so reports of sanitizers go to files, which finish reads.
 for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS LSAN_OPTIONS; do
     export $options="${!options-}:log_path=$work/sanitizer"
 done
@@ -63,7 +63,7 @@ like() {
     fi
 }
 
-# skip NAME WHY: a check that is impossible here; also printed on stderr, so that a summary shows it.
+# skip NAME WHY: counts a check that is impossible here, and prints it also on stderr, so that a summary shows it.
 skip() {
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"
@@ -89,7 +89,7 @@ bounded() {
     return $status
 }
 
-# todo ISSUE NAME COMMAND...: a check that fails today because of the fault that ISSUE describes: it is reported as TODO, not as a
+# todo ISSUE NAME COMMAND...: a check that fails today because of the fault that ISSUE describes. It is reported as TODO, not as a
 # failure. The command is bounded.
 todo() {
     local issue=$1 name=$2 verdict="not ok"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Symbolic links of SOURCE: the mount shows their current target and size.
+# The mount shows the current targets and sizes of SOURCE's symbolic links.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -17,17 +17,17 @@ mount_source || exit 1
 link() { echo "$(readlink "$mnt/$1") $(stat -c %s "$mnt/$1")"; }
 
 is "$(link latest)" "2026-04 7" "a link shows its target and the target's length"
-is "$(ls "$mnt/latest")" april "and leads to it"
+is "$(ls "$mnt/latest")" april "a link leads to its target"
 ln -sfn 2026-05-long "$src/latest"
 is "$(readlink "$mnt/latest")" 2026-05-long "a link that is pointed elsewhere shows its new target at once"
-is "$(stat -c %s "$mnt/latest")" 12 "with the new target's length"
-is "$(ls "$mnt/latest")" may "and leads there"
+is "$(stat -c %s "$mnt/latest")" 12 "a link that is pointed elsewhere shows the length of its new target"
+is "$(ls "$mnt/latest")" may "a link that is pointed elsewhere leads to its new target"
 ln -sfn x "$src/latest"
-is "$(link latest)" "x 1" "also when the new target is shorter"
+is "$(link latest)" "x 1" "a link that is pointed to a shorter target shows it and its length"
 ln -sfn ../2026-05-long/may "$src/down/file"
-is "$(link down/file)" "../2026-05-long/may 19" "also below a folder"
+is "$(link down/file)" "../2026-05-long/may 19" "a changed link below a folder shows its new target and the length"
 ln -sfn /elsewhere "$src/away"
-is "$(link away)" "/elsewhere 10" "also of a link to outside SOURCE"
+is "$(link away)" "/elsewhere 10" "a changed link to outside SOURCE shows its new target and the length"
 # A process that holds the link itself open asks by its inode, not by its name.
 is "$(python3 - "$mnt/latest" "$src/latest" <<'PY'
 import os, sys
@@ -36,7 +36,7 @@ os.unlink(sys.argv[2])
 os.symlink("a-longer-target", sys.argv[2])
 print(os.readlink("", dir_fd=held), os.fstat(held).st_size)
 PY
-)" "a-longer-target 15" "also for a program that holds the link open"
+)" "a-longer-target 15" "a program that holds a link open sees its new target and the length"
 rm "$src/latest"
 mkdir "$src/latest"
 touch "$src/latest/inside"

@@ -12,10 +12,10 @@ for signal in TERM INT HUP; do
     cd "$work"
     serve src "$name"
     cd /
-    ok "a relative mount point works" timeout 20 test -d "$mnt/$heat/tables"
+    ok "a mount at a relative mount point works (before SIG$signal)" timeout 20 test -d "$mnt/$heat/tables"
     kill -s $signal $!
-    ok "SIG$signal ends the server" ended $!
-    ok "after SIG$signal that very mount is gone" bash -c "! grep -qF ' $mnt ' /proc/self/mounts"
+    ok "SIG$signal ends the server of a relative mount point" ended $!
+    ok "after SIG$signal the mount at a relative mount point is gone" bash -c "! grep -qF ' $mnt ' /proc/self/mounts"
 done
 
 if [ "$(id -u)" = 0 ] && [ ! -e "/$name.profilefs-test" ] && mkdir "/$name.profilefs-test" 2>/dev/null; then
@@ -28,7 +28,7 @@ if [ "$(id -u)" = 0 ] && [ ! -e "/$name.profilefs-test" ] && mkdir "/$name.profi
     kill -TERM $!
     ended $!
     like "$(cat /proc/self/mounts)" " /$name.profilefs-test tmpfs" "a mount of that name at the root of the system stays"
-    is "$(grep -cF "$work/$name.profilefs-test" /proc/self/mounts)" 0 "and ours does not"
+    is "$(grep -cF "$work/$name.profilefs-test" /proc/self/mounts)" 0 "the mount below $name.profilefs-test is gone after SIGTERM"
     umount "/$name.profilefs-test"
     rmdir "/$name.profilefs-test"
 else
@@ -55,11 +55,11 @@ inner=$src/inner
 is "$(cd "$inner" && timeout 20 find . -maxdepth 1 -not -name .profilefs | sort | tr '\n' ' ')" ". ./sub ./$heat " \
     "mounted below SOURCE, the mount shows all but itself"
 is "$(timeout 20 cat "$inner/inner/info.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
-    "nor can it be entered by name"
-ok "what lies beside it is served" timeout 20 cat "$inner/$heat/info.txt"
-is "$(grep -c . <(timeout 20 cat "$inner/.profilefs/profiles.csv"))" 2 "and listed once"
+    "a mount point in SOURCE cannot be entered by name within the mount"
+ok "a profile beside a mount point in SOURCE is served" timeout 20 cat "$inner/$heat/info.txt"
+is "$(grep -c . <(timeout 20 cat "$inner/.profilefs/profiles.csv"))" 2 "a profile beside a mount point in SOURCE is listed once"
 if [ "$(id -u)" = 0 ] && mount --bind "$inner" "$src/sub" 2>/dev/null; then
-    ok "a further mount of it in SOURCE is left out too" bash -c "! timeout 20 ls '$inner/sub'"
+    ok "a bind mount of the mount in SOURCE is left out" bash -c "! timeout 20 ls '$inner/sub'"
     umount "$src/sub"
     sleep 1.1
 else
@@ -88,9 +88,10 @@ for point in "$mnt" "$odd"; do
         is "$?: $message" "3: profilefs: $point: $src is already mounted here" "a second mount at one mount point is refused"
     done
     (cd "$work" && timeout 60 "$PROFILEFS" "$src" "./other/../${point##*/}") >"$work/said" 2>&1
-    is "$?" 3 "however it is named"
-    is "$(grep -cF "${point//"$work/a b"/$work/a\\040b} " /proc/self/mounts)" 1 "and the first mount stays"
-    ok "and serves" timeout 20 test -d "$point/$heat/tables"
+    is "$?" 3 "a second mount at one mount point is refused under another path"
+    is "$(grep -cF "${point//"$work/a b"/$work/a\\040b} " /proc/self/mounts)" 1 \
+        "the first mount stays after a second one is refused"
+    ok "the first mount serves after a second one is refused" timeout 20 test -d "$point/$heat/tables"
     while fusermount3 -u "$point" 2>/dev/null; do :; done
 done
 if [ "$(id -u)" = 0 ] && mount -t tmpfs none "$work/other"; then
@@ -108,9 +109,11 @@ without_fuse() { unshare -m bash -c 'mount -t tmpfs -o nodev none /dev && eval "
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     hint='; `profilefs tree` and `profilefs cat` need no mount'
     message=$(without_fuse :)
-    is "$?: $message" "3: profilefs: failed to open /dev/fuse: No such file or directory$hint" "without /dev/fuse the commands are named"
+    is "$?: $message" "3: profilefs: failed to open /dev/fuse: No such file or directory$hint" \
+        "a failure without /dev/fuse names the commands that need no mount"
     message=$(without_fuse "mknod /dev/fuse c 10 229")
-    is "$?: $message" "3: profilefs: failed to open /dev/fuse: Permission denied$hint" "also where it cannot be opened"
+    is "$?: $message" "3: profilefs: failed to open /dev/fuse: Permission denied$hint" \
+        "a failure to open /dev/fuse names the commands that need no mount"
 else
     skip "mounting without /dev/fuse" "needs root and mount namespaces"
 fi
@@ -122,8 +125,8 @@ kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the higher id first: the
 for try in $(seq 250); do is_mounted || break; stat -f "$mnt" >/dev/null 2>&1 || break; sleep 0.02; done
 message=$(timeout 60 "$PROFILEFS" "$src" "$mnt" 2>&1 >/dev/null)
 is "$message" "profilefs: $mnt: stale mount (its server died): removed" "mounting over the stale mount of a killed server reports its removal"
-ok "and the new mount works" test -d "$mnt/$heat/tables"
-is "$(grep -cF " $mnt " /proc/self/mounts)" 1 "it is the only one there"
+ok "a mount that replaced a stale one works" test -d "$mnt/$heat/tables"
+is "$(grep -cF " $mnt " /proc/self/mounts)" 1 "a mount that replaced a stale one is the only one at its mount point"
 unmount
 
 finish

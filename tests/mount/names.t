@@ -36,7 +36,7 @@ def rows(path):
         return [{key: unescape(text) for key, text in row.items()} for row in csv.DictReader(file)]
 P
 
-# folder NAME: the folder of the context with this name according to contexts.csv; %ID in the expectation is its id
+# folder NAME: prints the folder of the context with this name according to contexts.csv, with ~ID for a suffix that is the id.
 folder() {
     PYTHONPATH=$work python3 - "$p" "$1" <<'P'
 import os, sys, table
@@ -48,10 +48,10 @@ P
 }
 is "$(folder a/b)" a%2Fb "a slash becomes %2F"
 is "$(folder .omp_outlined.)" %2Eomp_outlined. "a leading point becomes %2E: nothing is hidden"
-is "$(folder ..)" %2E. "two points are no way up"
+is "$(folder ..)" %2E. "the first of two points becomes %2E: the name is no way up"
 is "$(folder 100%41)" 100%2541 "a percent sign before two hex digits becomes %25"
 is "$(folder 50%)" 50% "any other percent sign stays"
-is "$(folder 50%zz)" 50%zz "also before what is no hex digit"
+is "$(folder 50%zz)" 50%zz "a percent sign before other characters than hex digits stays"
 is "$(folder $'\x01x\x7f')" %01x%7F "control characters become %XX"
 is "$(folder größe)" größe "UTF-8 stays"
 is "$(folder $'caf\xe9')" caf%E9 "an invalid byte becomes %XX"
@@ -59,17 +59,17 @@ is "$(folder 'a,b')" 'a,b' "a comma stays"
 is "$(folder 'say "hi"')" 'say "hi"' "quotes stay"
 is "$(folder 'a b')" 'a b' "blanks stay"
 is "$(folder 'back\slash')" 'back\slash' "a backslash stays"
-is "$(folder 'operator()(int&, T*)')" 'operator()(int&, T*)' "C++ stays"
+is "$(folder 'operator()(int&, T*)')" 'operator()(int&, T*)' "the signature of a C++ function stays"
 is "$(folder -rf)" -rf "a dash stays"
-is "$(folder name~7)" name~7~ID "a name that ends like a suffix gets one"
-is "$(folder name~x)" name~x "one that does not, does not"
+is "$(folder name~7)" name~7~ID "a name that ends like a suffix, with ~ and digits, gets a suffix"
+is "$(folder name~x)" name~x "a name that ends with ~ and a letter gets no suffix"
 is "$(folder values.csv)" values.csv~ID "a name equal to a file of ours gets a suffix"
-is "$(folder statistics.csv)" statistics.csv~ID "also to a file of the format's own"
+is "$(folder statistics.csv)" statistics.csv~ID "a name equal to a file of the format's own gets a suffix"
 is "$(folder '')" '~ID' "an empty name is its id"
 is "$(folder "$long" | sed 's/~ID//; s/^x*$/x/')" x "a long name is cut"
 is "$(find -L "$p" -printf '%f\n' | awk 'length($0) > 255' | LC_ALL=C awk '{ exit 1 }'; echo $?)" 0 "no name is longer than 255 bytes"
 is "$(find "$p/contexts/" -type d -printf '%f\n' | iconv -f UTF-8 -t UTF-8 2>&1 >/dev/null)" "" "all names are UTF-8, long ones cut at a character"
-is "$(ls "$p/metrics" | tr '\n' ' ')" "flops%2Fs time " "the same holds for metrics"
+is "$(ls "$p/metrics" | tr '\n' ' ')" "flops%2Fs time " "a slash in the name of a metric becomes %2F"
 is "$(ls "$p/points" | tr '\n' ' ')" "p=1 p=2 p=4 " "a point is named by its parameters"
 
 reachable() {
@@ -89,10 +89,10 @@ P
 }
 ok "every context's folder is listed, can be opened and holds its values" reachable
 is "$(stat "$p/contexts/main/a%2fb" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
-    "a name has one spelling only"
+    "a folder is not found by another spelling of its name"
 is "$(stat "$p/contexts/main/größe~99" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
-    "a suffix that the listing does not have does not exist"
+    "a suffix on a name that has none in the listing is not found"
 is "$(stat "$p/contexts/main/values.csv~999999" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
-    "nor does one with another id"
+    "a suffix with another id is not found"
 
 finish

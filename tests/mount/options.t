@@ -10,7 +10,7 @@ refused() {
     timeout 60 "$PROFILEFS" -o "$1" "$src" "$mnt" >"$work/said" 2>&1
     is "$?: $(cat "$work/said")" "2: profilefs: $2" "-o $1 is refused"
     timeout 60 "$PROFILEFS" -o "$1" cat "$src/$heat/info.txt" >"$work/said" 2>&1
-    is "$?: $(cat "$work/said")" "2: profilefs: $2" "by a command too"
+    is "$?: $(cat "$work/said")" "2: profilefs: $2" "a command refuses -o $1"
     if is_mounted; then unmount; fi
 }
 
@@ -21,13 +21,13 @@ of_mount="defaults auto noauto user user=me nouser users nousers owner noowner g
     mand nomand silent loud symfollow comment=archive x-systemd.automount x-gvfs-show X-mount.mkdir ro"
 mount_source -o "$(tr -s ' \n' , <<<"$of_mount" | sed 's/,$//')" >"$work/said" 2>&1
 is "$?: $(cat "$work/said")" "0: " "options of mount(8) are accepted silently"
-ok "and the mount works" timeout 20 test -d "$mnt/$heat/tables"
+ok "a mount with options of mount(8) works" timeout 20 test -d "$mnt/$heat/tables"
 unmount
 for option in noatime nodiratime relatime strictatime lazytime sync dirsync noexec; do
     mount_source -o $option >"$work/said" 2>&1
     is "$? $(is_mounted && echo mounted): $(cat "$work/said")" "0 mounted: " "-o $option is accepted silently"
     if [ $option = noexec ]; then
-        like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" noexec "and keeps its meaning"
+        like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" noexec "-o noexec keeps its meaning"
     fi
     unmount
 done

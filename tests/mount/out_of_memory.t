@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Memory may run out at any allocation: the program reports an error, or the answer is complete; it never crashes, hangs or silently
-# omits data.
+# Memory may run out at any allocation. The program then reports an error or gives a complete answer; it never crashes, hangs or
+# silently omits data.
 . "$(dirname "$0")/lib.sh"
 
 library=$(dirname "$PROFILEFS")/fail_alloc.so
@@ -10,8 +10,8 @@ export XDG_CACHE_HOME=$work/none # a file, not a folder: nothing is cached betwe
 touch "$work/none"
 runs=${PROFILEFS_RUNS:-25} # number of failing allocations tried per command
 
-# run NUMBER COUNT ARGS...: runs the program with COUNT allocations failing from NUMBER on; output in $work/out, its exit status is
-# returned.
+# run NUMBER COUNT ARGS...: runs the program with COUNT allocations failing from NUMBER on. Its output goes to $work/out, and its
+# exit status is returned.
 run() {
     local at=$1 fails=$2
     shift 2

@@ -17,7 +17,7 @@ pack() {
     esac >"$3"
 }
 
-# One profile of each single-file format, alone in its folder, because siblings would matter.
+# There is one profile of each single-file format. It is alone in its folder, because drivers may use files beside it.
 formats="2026-03/xray-log.heat.Ab12Cd afsim/coast.afperf cube/heat.p8.r1/profile.cubex gpu/heat.sqlite
 nightly/2026-05-01.folded perun/lookup.perf scaling/heat.extra-p scaling/heat.jsonl scaling/heat.txt
 spans/build.trace.json spans/heat.speedscope.json spans/page.cpuprofile spans/page.heapprofile stacks/heat.perf.txt
@@ -70,34 +70,37 @@ done
 for path in $texts; do
     name=${path##*/}
     ok "a byte order mark changes nothing: $name" marked "$name" ""
-    ok "nor in $name.gz" marked "$name" .gz
+    ok "a byte order mark changes nothing: $name.gz" marked "$name" .gz
 done
 for kind in $kinds; do
-    ok "a text.$kind stays the file that it is" cmp "$src/text.$kind" "$mnt/text.$kind"
+    ok "a compressed text that is no profile passes through: text.$kind" cmp "$src/text.$kind" "$mnt/text.$kind"
 done
 for kind in $kinds; do
-    is "$(stat -c %F "$mnt/cut.folded.$kind")" directory "what is cut off is a profile still: $kind"
-    like "$(cat "$mnt/cut.folded.$kind/tables/warnings.csv")" ',fatal,' "and says so: $kind"
-    ok "what comes before is there: $kind" test "$(wc -l <"$mnt/cut.folded.$kind/tables/contexts.csv")" -gt 90000
+    is "$(stat -c %F "$mnt/cut.folded.$kind")" directory "a compressed profile that is cut is a profile: $kind"
+    like "$(cat "$mnt/cut.folded.$kind/tables/warnings.csv")" ',fatal,' "warnings.csv tells that a compressed profile is cut: $kind"
+    ok "contexts before the cut of a compressed profile are there: $kind" \
+        test "$(wc -l <"$mnt/cut.folded.$kind/tables/contexts.csv")" -gt 90000
 done
 pack gz "$archive/valgrind/massif.out.4713" "$src/gpu.gz"
-is "$(stat -c %F "$mnt/gpu.gz")" directory "files that appear while it is mounted are recognised too"
+is "$(stat -c %F "$mnt/gpu.gz")" directory "a compressed profile that appears in a mounted folder is recognised"
 pack xz "$archive/stacks/heat.folded" "$work/new" && cp "$work/new" "$src/gpu.gz"
 sleep 1.1
-is "$(grep Format "$mnt/gpu.gz/info.txt")" "Format: collapsed" "and again when it changes, whatever its name says"
-is "$(stat -c %Y "$mnt/gpu.gz/info.txt")" "$(stat -c %Y "$src/gpu.gz")" "its time is that of the file"
+is "$(grep Format "$mnt/gpu.gz/info.txt")" "Format: collapsed" \
+    "a compressed profile that changes is recognised anew, whatever its suffix says"
+is "$(stat -c %Y "$mnt/gpu.gz/info.txt")" "$(stat -c %Y "$src/gpu.gz")" \
+    "files of a compressed profile have the time of the compressed file"
 unmount
 
 mount_source -o no_archives,no_runs,cache=1M
-ok "the limit of unpacked data does not change what is served" same heat.sqlite xz
-ok "nor does it for text" same heat.perf.txt bz2
+ok "the limit of unpacked data does not change what is served of a database" same heat.sqlite xz
+ok "the limit of unpacked data does not change what is served of a text" same heat.perf.txt bz2
 unmount
 
 is "$("$PROFILEFS" cat "$src/profile.cubex/packed/profile.cubex.xz/tables/metrics.csv" | head -n 1 | cut -d, -f1)" id \
-    "the commands see through compression too"
+    "cat prints a table of a compressed profile in a path"
 cp "$archive/stacks/heat.folded" "$work/heat.folded"
 pack bz2 "$work/heat.folded" "$work/heat.folded.bz2"
-ok "so do those for single files" "$PROFILEFS" compare "$work/heat.folded" "$work/heat.folded.bz2"
-ok "and check" "$PROFILEFS" check "$work/heat.folded.bz2"
+ok "compare takes a compressed profile" "$PROFILEFS" compare "$work/heat.folded" "$work/heat.folded.bz2"
+ok "check takes a compressed profile" "$PROFILEFS" check "$work/heat.folded.bz2"
 
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pictures under export/: well-formed for every sample, of exact size, and rendered correctly by a browser.
+# Pictures under export/ are well-formed for every sample, have exact sizes, and are rendered correctly by a browser.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount
@@ -11,7 +11,7 @@ ok "profiles have pictures ($(wc -l <"$work/pictures"))" test "$(wc -l <"$work/p
 ok "every metric has a flame graph" test "$(grep -c '/flame.svg$' "$work/pictures")" \
     -eq "$(find . -path '*/metrics/*' -name functions.csv | wc -l)"
 ok "experiments show how they scale" grep -q '^cube/experiment/export/time/scaling.svg$' "$work/pictures"
-ok "what has a time line shows it" grep -q '^spans/build.trace.json/export/timeline.svg$' "$work/pictures"
+ok "a profile with a time line has timeline.svg" grep -q '^spans/build.trace.json/export/timeline.svg$' "$work/pictures"
 
 python3 - "$work/pictures" >"$work/found" <<'END'
 import os, sys, xml.etree.ElementTree as tree
@@ -24,7 +24,7 @@ for path in open(sys.argv[1]).read().split("\n")[:-1]:
     if not tree.fromstring(data).tag.endswith("svg"):
         print(path, "is no picture")
 END
-is "$(cat "$work/found")" "" "all are well-formed, small, and as large as they say"
+is "$(cat "$work/found")" "" "all pictures are well-formed, at most 2 MB, and of exact size"
 
 is "$(sed -n '/id="head"/,/<\/g>/s|.*>\(.*\)</text>|\1|p' 2026-03/*Ab12Cd/export/time/flame.svg)" \
     "time, ns: 109255721 (109.26 ms) total
@@ -33,7 +33,7 @@ callers above callees; the width is the value, callees included" "the head of a 
 is "$(grep -o '>empty: [^<]*' scaling/heat.txt/export/time/flame.svg)" ">empty: the metric cannot be summed over contexts" \
     "an empty picture says why"
 is "$(grep -c '[.]folded<' nightly/runs/export/*/runs.svg)" 12 "names of runs are shown in full in titles, the head and below the axis"
-like "$(cat nightly/runs/export/*/runs.svg)" '>10</text>' "    and what differs as labels"
+like "$(cat nightly/runs/export/*/runs.svg)" '>10</text>' "labels of runs show what differs in their names"
 
 if command -v dot >/dev/null; then
     behind export -name callgraph.dot >"$work/graphs"
@@ -42,7 +42,7 @@ if command -v dot >/dev/null; then
         [ "$(grep -c 'class="node"' "$work/graph.svg")" = "$(grep -c '^  n[0-9]* \[' "$graph")" ] || echo "$graph: not all nodes are drawn"
     done <"$work/graphs" >"$work/found"
     ok "every metric has a call graph" test "$(wc -l <"$work/graphs")" -eq "$(grep -c '/flame.svg$' "$work/pictures")"
-    is "$(head -n 3 "$work/found")" "" "    and Graphviz draws all of them"
+    is "$(head -n 3 "$work/found")" "" "Graphviz draws all nodes of all call graphs"
 else
     skip "Graphviz draws every call graph" "Graphviz is not installed"
 fi

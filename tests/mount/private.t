@@ -39,9 +39,11 @@ below() { (cd "$src" && find "$@" -type f); }
 is "$(each_private otf2 $(below otf2 -name '*.otf2' -o -name '*.evt' -o -name '*.def'))" "" "an OTF2 archive is for those who may read all its files"
 # (cct.db is excluded: it repeats profile.db, and no served data is made from it.)
 for database in solver-2019 solver-2021 solver-2022-draft; do
-    is "$(each_private "hpc/$database" $(below "hpc/$database" -not -path "*/src/*" -not -name cct.db))" "" "so is the database $database"
+    is "$(each_private "hpc/$database" $(below "hpc/$database" -not -path "*/src/*" -not -name cct.db))" "" \
+        "a database is for those who may read all its files: $database"
 done
-is "$(each_private gpu/sizes/experiment $(below gpu/sizes -name '*.sqlite'))" "" "so is an experiment over exports"
-is "$(each_private nightly/runs $(below nightly))" "" "so are the runs of a folder"
+is "$(each_private gpu/sizes/experiment $(below gpu/sizes -name '*.sqlite'))" "" \
+    "an experiment over exports is for those who may read all of them"
+is "$(each_private nightly/runs $(below nightly))" "" "the runs of a folder are for those who may read all its profiles"
 
 finish

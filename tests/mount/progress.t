@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
+# The passes over these files are long enough to be seen in status.txt between their steps.
 awk 'BEGIN { srand(1); for (i = 0; i < 800000; i++) printf "main;step_%d;%x %d\n", i % 97, rand() * 2^31, i + 1 }' >"$src/long.folded"
 for folder in $(seq 60); do
     mkdir "$src/$folder"
@@ -10,7 +11,6 @@ for folder in $(seq 60); do
 done
 mount_source || exit 1
 
-# A pass that is seen a few times only may have ended before its first step.
 cat >"$work/watch.py" <<'P'
 """Polls status.txt until COMMAND has ended. OK if a pass of that title was seen at some point between 0 % and 100 %."""
 import re, subprocess, sys
@@ -24,17 +24,17 @@ process.wait()
 print(f"{title}: seen {len(seen)} times, at {sorted(set(seen))}")
 sys.exit(not any(0 < n < 100 for n in seen))
 P
-# watch TITLE FILE: passes of that title run during a stat of FILE and report progress.
+# watch TITLE FILE: a pass of that title runs during a stat of FILE and reports progress.
 watch() {
     python3 "$work/watch.py" "$mnt/.profilefs/status.txt" "$1" stat "$mnt/$2"
 }
 
-ok "the pass over a model" watch "model of long" long.folded/tables/contexts.csv
-ok "the pass over aggregates" watch "aggregates of long" long.folded/metrics/samples/threads.csv
+ok "status.txt shows the progress of a pass over a model" watch "model of long" long.folded/tables/contexts.csv
+ok "status.txt shows the progress of a pass over aggregates" watch "aggregates of long" long.folded/metrics/samples/threads.csv
 cold
 stat "$mnt/long.folded/metrics/samples/threads.csv" >/dev/null
-ok "the pass over the size of a text" watch "sizes of long" long.folded/metrics/samples/contexts.csv
+ok "status.txt shows the progress of a pass over the size of a text" watch "sizes of long" long.folded/metrics/samples/contexts.csv
 cold
-ok "the pass over the list of profiles" watch "list of profiles" .profilefs/profiles.csv
+ok "status.txt shows the progress of a pass over the list of profiles" watch "list of profiles" .profilefs/profiles.csv
 
 finish

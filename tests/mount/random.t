@@ -5,7 +5,7 @@ needs_mount
 
 generate "$src/big.xray" --steps 2600
 copy_sample "$src/small.xray"
-# instants.csv of one thread needs a walk through all threads' instants: jobs render its blocks.
+# To render instants.csv of one thread, all threads' instants are walked. For that reason, jobs render its blocks.
 python3 -c 'import json
 print(json.dumps([{"ph": "i", "name": "mark", "ts": i, "pid": 1, "tid": 1 + i % 2} for i in range(200000)]))' >"$src/marks.json"
 heavy=marks.json/threads/1%2F1/instants.csv
@@ -18,9 +18,9 @@ for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt sma
 done
 size=$(stat -c %s "$mnt/$trace")
 ok "the fixture is of several MB" test "$size" -gt 5000000
-ok "and so is that of one thread" test "$(stat -c %s "$work/plain/$heavy")" -gt 1500000
+ok "the fixture's file of one thread has more than 1.5 MB" test "$(stat -c %s "$work/plain/$heavy")" -gt 1500000
 
-same_on_cold() {   # same_on_cold NAME SCRIPT: gives the same in a cold mount as on plain files
+same_on_cold() {   # same_on_cold NAME SCRIPT: the script prints the same in a cold mount as on plain files
     local want have
     want=$(cd "$work/plain" && bash -c "$2" | sha256sum)
     cold
@@ -52,21 +52,22 @@ for _ in range(n):
 P
 for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt; do
     cold
-    ok "300 pieces of $(basename "$file") in any order" \
+    ok "300 pieces of $(basename "$file") in any order are right" \
         python3 "$work/pieces.py" "$mnt/$file" "$work/plain/$file" 1 300
 done
 unmount && mount_source
-ok "and on a second mount, that knows sizes and checkpoints from the cache" \
+ok "300 pieces are right on a second mount, which knows sizes and checkpoints from the cache" \
     python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 2 300
 unmount && mount_source -o cache=1M
-ok "and with a cache limit below the size of the file" \
+ok "300 pieces are right with a cache limit below the size of the file" \
     python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 3 300
 
 cold
-ok "where blocks may be evicted before the reader takes them" \
+ok "100 pieces are right where blocks may be evicted before the reader takes them" \
     python3 "$work/pieces.py" "$mnt/$heavy" "$work/plain/$heavy" 4 100
 cold
-ok "also in reads of 1 MB" cmp <(dd "if=$mnt/$heavy" bs=1M status=none) "$work/plain/$heavy"
+ok "reads of 1 MB are right where blocks may be evicted before the reader takes them" \
+    cmp <(dd "if=$mnt/$heavy" bs=1M status=none) "$work/plain/$heavy"
 
 cold
 stat "$mnt/$trace" >/dev/null

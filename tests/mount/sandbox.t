@@ -16,9 +16,9 @@ words() { local field=$1; shift; sed -n "s/^$field:[[:space:]]*//p" "$@" | sort 
 threads=(/proc/"$(server)"/task/*/status)
 ok "a mount has several threads" test ${#threads[@]} -gt 4
 is "$(words NoNewPrivs "${threads[@]}")" "1 " "no thread can gain privileges"
-is "$(words Seccomp "${threads[@]}")" "2 " "each has the filter of system calls"
+is "$(words Seccomp "${threads[@]}")" "2 " "each thread has the filter of system calls"
 filters=$(words Seccomp_filters "${threads[@]}")
-if [ -n "$filters" ]; then is "$filters" "2 " "and the one of newer calls"; else skip "the number of filters" "Linux 5.9"; fi
+if [ -n "$filters" ]; then is "$filters" "2 " "each thread has the filter of newer system calls"; else skip "the number of filters" "Linux 5.9"; fi
 for set in CapInh CapPrm CapEff CapAmb; do
     kept=$(words $set "${threads[@]}")
     ok "no thread has a capability except reading what the mounter can read ($set: $kept)" \
@@ -32,7 +32,7 @@ mount_source -o cache=64K || exit 1
 ok "sums that spill to a file are served" cat "$mnt/$heat/metrics/time/functions.csv"
 unmount
 "$PROFILEFS" index "$src" >/dev/null 2>&1
-ok "the cache is written" test "$(find "$XDG_CACHE_HOME" -type f | wc -l)" -gt 0
+ok "the program writes the cache in its sandbox" test "$(find "$XDG_CACHE_HOME" -type f | wc -l)" -gt 0
 
 # ---- the end of a mount
 
@@ -57,7 +57,7 @@ if [ "$(id -u)" = 0 ]; then
     mount_source || exit 1
     umount "$mnt" && mount_source # immediately
     sleep 0.5
-    ok "nor does the end of one server take away the mount of the next" test -d "$mnt/$heat/tables"
+    ok "the end of one server does not take away the mount of the next" test -d "$mnt/$heat/tables"
     unmount
 
     # ---- permissions: root keeps only its capability to read
@@ -65,7 +65,7 @@ if [ "$(id -u)" = 0 ]; then
     chown 65534 "$src/$heat"
     mount_source || exit 1
     ok "root's mount reads other people's files" cat "$mnt/$heat/info.txt"
-    is "$(words CapEff /proc/"$(server)"/task/*/status)" "0000000000000004 " "by the one capability for it"
+    is "$(words CapEff /proc/"$(server)"/task/*/status)" "0000000000000004 " "root's mount keeps only the capability to read"
 else
     skip "mounts by root" "needs root"
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tree of one profile: folders, files, header lines, sizes.
+# The tree of one profile has the documented folders, files and header lines, and exact sizes.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -26,23 +26,23 @@ ok "a format of call edges has no reversed tree" test ! -e "$mnt/valgrind/callgr
 
 header() { head -n 1 "$p/$1"; }
 is "$(header tables/metrics.csv)" \
-    "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir" "columns of metrics.csv"
+    "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir" "metrics.csv has these columns"
 is "$(header tables/threads.csv)" \
     "id,name,pid,tid,buffers,events,unmatched_exits,implicit_exits,open_at_end,max_depth,first_tsc,last_tsc,dir" \
-    "columns of threads.csv"
+    "threads.csv has these columns"
 is "$(header tables/contexts.csv)" "id,parent,depth,kind,line,name,file,module,dir,function" \
-    "columns of contexts.csv"
-is "$(header tables/values.csv)" "thread,context,metric,value,name" "columns of values.csv"
-is "$(header tables/warnings.csv)" "line,offset,severity,code,text" "columns of warnings.csv"
+    "contexts.csv has these columns"
+is "$(header tables/values.csv)" "thread,context,metric,value,name" "values.csv has these columns"
+is "$(header tables/warnings.csv)" "line,offset,severity,code,text" "warnings.csv has these columns"
 is "$(header tables/trace.csv)" "thread,time,tsc,cpu,event,function,depth,args,event_type,data,name" \
-    "columns of trace.csv"
-like "$(header tables/durations.csv)" '^function,count,min,median,p90,p99,max,sum,name$' "columns of durations.csv"
+    "trace.csv has these columns"
+like "$(header tables/durations.csv)" '^function,count,min,median,p90,p99,max,sum,name$' "durations.csv has these columns"
 is "$(header metrics/time/contexts.csv)" "context,sum,mean,min,max,stddev,imbalance,count,name" \
-    "columns of metrics/M/contexts.csv"
-is "$(header metrics/time/threads.csv)" "thread,sum,contexts" "columns of metrics/M/threads.csv"
+    "metrics/M/contexts.csv has these columns"
+is "$(header metrics/time/threads.csv)" "thread,sum,contexts" "metrics/M/threads.csv has these columns"
 is "$(header metrics/time/functions.csv)" "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file" \
-    "columns of metrics/M/functions.csv"
-is "$(header metrics/time/callers.csv)" "contexts,exclusive,inclusive,caller,callee" "columns of metrics/M/callers.csv"
+    "metrics/M/functions.csv has these columns"
+is "$(header metrics/time/callers.csv)" "contexts,exclusive,inclusive,caller,callee" "metrics/M/callers.csv has these columns"
 is "$(head -n 1 "$t/values.csv")" "context,metric,value,name" "a thread's values.csv lacks the column thread"
 is "$(head -n 1 "$t/trace.csv")" "time,tsc,cpu,event,function,depth,args,event_type,data,name" \
     "a thread's trace.csv lacks the column thread"
@@ -55,19 +55,19 @@ like "$(cat "$p/info.txt")" '^Primary: time$' "info.txt names the primary metric
 is "$(grep -vcE '^[A-Za-z][A-Za-z ()_-]*: ' "$p/info.txt")" 0 "every line of info.txt is Key: value"
 like "$(cat "$p/metrics/time/info.txt")" 'ns' "a metric's info.txt has its unit"
 is "$(readlink "$p/primary/metric")" ../metrics/time "primary/metric leads to the primary metric"
-ok "through it its tables are read" cmp -s "$p/primary/metric/functions.csv" "$p/metrics/time/functions.csv"
+ok "tables are read through primary/metric" cmp -s "$p/primary/metric/functions.csv" "$p/metrics/time/functions.csv"
 is "$(cd "$p/metrics" && grep -l '^Primary: yes$' */info.txt)" time/info.txt "only the primary metric's info.txt is marked as such"
 like "$(cat "$p/metrics/time/info.txt")" '^Folded: ns$' "a metric's info.txt has the unit of stacks.folded"
-is "$(grep -vcE '^.* [1-9][0-9]*$' "$p/metrics/time/stacks.folded")" 0 "whose values are positive integers"
+is "$(grep -vcE '^.* [1-9][0-9]*$' "$p/metrics/time/stacks.folded")" 0 "the values of stacks.folded are positive integers"
 
 # ---- sizes
 
 sizes_are_exact() { python3 "$here/sizes.py" "$mnt" "${1:-before}"; }
 cold
 ok "on a cold mount the size that stat gives is what reading yields, for every file" sizes_are_exact
-ok "and again on the warm mount" sizes_are_exact
+ok "on a warm mount the size that stat gives is what reading yields, for every file" sizes_are_exact
 unmount && mount_source
-ok "and again on a second mount with the cache" sizes_are_exact
+ok "on a second mount with the cache the size that stat gives is what reading yields, for every file" sizes_are_exact
 cold
 ok "reading without a stat before gives the same number of bytes" sizes_are_exact after
 
@@ -107,7 +107,7 @@ unmount
 source=$src/$heat mount_source
 is "$(ls "$mnt" | tr '\n' ' ')" "contexts export info.txt metrics primary tables threads " \
     "with a single profile as SOURCE the mount's root is the profile"
-ok "its tables can be read" grep -q '^thread,' "$mnt/tables/values.csv"
+ok "with a single profile as SOURCE its tables can be read" grep -q '^thread,' "$mnt/tables/values.csv"
 unmount
 
 ok "a SOURCE that does not exist is refused" \

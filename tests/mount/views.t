@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The views of one profile are consistent: shares with the total, aggregates with the values.
+# In the views of one profile, shares agree with the total, and aggregates with the values.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
