@@ -29,8 +29,10 @@ static bool may(const struct stat *st, uid_t uid, gid_t gid)
     return st->st_mode & bit;
 }
 
-/* For all owners, groups and modes of two files: a user who may not read both of them may not read the file derived from them, unless the
- * user is the one who mounted. */
+/*
+ * For all owners, groups and modes of two files, a user who may not read both of them may not read the file derived from them, unless it is
+ * this user who mounted.
+ */
 static void test_never_more(void)
 {
     size_t wider = 0, tried = 0;

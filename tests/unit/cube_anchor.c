@@ -248,7 +248,9 @@ static void parameters_follow_nested_call_paths(void)
     tear_down(&fixture);
 }
 
-/* Returns the number of strings in the tree of a call path with `n` parameters of 100 bytes. `nested`: a child call path follows each. */
+/*
+ * Returns the number of strings in the tree of a call path with `n` parameters of 100 bytes. With `nested`, a child call path follows each.
+ */
 static uint32_t strings_of_parameters(int n, bool nested)
 {
     struct bytes anchor = {0}, tar = {0};

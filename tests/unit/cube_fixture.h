@@ -160,7 +160,7 @@ CUBE_FIXTURE void put_doubles(struct bytes *rows, const double *values, size_t n
     "<metric id=\"" #id "\" type=\"" kind "\"><disp_name>" name "</disp_name><uniq_name>" name               \
     "</uniq_name><dtype>" dtype "</dtype><uom>sec</uom><url/><descr></descr></metric>\n"
 
-/* main calls a and b, a calls c and d; ids do not follow the document order: b has id 9. */
+/* main calls a and b; a calls c and d. The id of b is 9, so ids do not follow the order of the document. */
 #define PROGRAM                                                                                              \
     "<program>\n"                                                                                            \
     "<region id=\"0\" mod=\"main.c\" begin=\"3\" "                                                           \

@@ -17,7 +17,9 @@
 
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 
-/* Formats whose last line needs no newline: a number or name that is truncated there is still valid, so readers cannot detect it. */
+/*
+ * Formats whose last line needs no newline. A number or name that is truncated there is still valid, so readers cannot detect the damage.
+ */
 static const char *const of_lines[] = {"afperf",      "cachegrind",  "callgrind", "collapsed",
                                        "extrap-text", "perf-script", NULL};
 
@@ -27,7 +29,7 @@ static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", N
 /* Formats that are not read from front to back: archives, which end with padding, and databases, whose pages are in any order. */
 static const char *const no_streams[] = {"cube", "nsight", NULL};
 
-/* Tables of records; `values` is for formats without a table of records. */
+/* Tables of records. In formats without one, `values` takes its place. */
 static const char *const record_tables[] = {"trace", "resources", "index", "values"};
 
 struct sample {

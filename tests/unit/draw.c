@@ -191,7 +191,7 @@ static void labels(void)
     }
 }
 
-/* A deep and wide tree with long names: the size of the picture must stay bounded. */
+/* The picture of a deep and wide tree with long names must have a bounded size. */
 static void large_flames(void)
 {
     char name[2000];

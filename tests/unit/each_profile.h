@@ -16,10 +16,10 @@
 /* Called for each profile: the entry `name` of an open folder, and the driver that reads it. `path` is for messages. */
 typedef void profile_visitor(const struct pf_driver *driver, int folder, const char *name, const char *path);
 
-/* EACH_DEPTH_MAX: maximum nesting of folders, the same as that of archives. */
+/* EACH_DEPTH_MAX is the maximum nesting of folders, which is also that of archives. */
 enum { EACH_PATH_ROOM = 4096, EACH_DEPTH_MAX = 12 };
 
-/* Visits the profiles made from an entry. Returns true if the caller need not descend: the entry is a profile or cannot be opened. */
+/* Visits the profiles made from an entry. Returns true if the entry is a profile or cannot be opened; then the caller need not descend. */
 static bool visit_entry(int folder, const char *name, const char *path, bool directory,
                         profile_visitor *visit)
 {

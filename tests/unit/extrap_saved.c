@@ -323,7 +323,7 @@ static void bomb(void)
     close_study(&study);
 }
 
-/* Four chunks of 40 MB of zeros each, with two numbers before them: more than an archive of this size can really hold. */
+/* Four chunks of 40 MB of zeros each, with two numbers before them. This is more than an archive of this size can really hold. */
 static void bomb_of_values(void)
 {
     enum { CHUNKS = 4, SIZE = 40 << 20 };

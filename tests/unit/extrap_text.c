@@ -445,7 +445,7 @@ static void check_flips(void)
 
 enum { BIG_REGIONS = 300, BIG_POINTS = 100 };
 
-/* Returns the text of a study of about 1.6 MB: one measurement is missing, and two lines declare parameters. */
+/* Returns the text of a study of about 1.6 MB, in which one measurement is missing and two lines declare parameters. */
 static char *big_study(size_t *size)
 {
     char *text = NULL;

@@ -22,7 +22,7 @@ static void put(unsigned char *to, size_t *size, uint64_t value, int bytes)
         to[(*size)++] = (unsigned char)(value >> 8 * i);
 }
 
-/* Writes the fields common to a local and a central header, beginning with the version. `said`: the declared uncompressed size. */
+/* Writes the fields common to a local and a central header, beginning with the version. `said` is the declared uncompressed size. */
 static void put_common(unsigned char *to, size_t *size, int method, size_t packed, uint64_t said, size_t name)
 {
     put(to, size, 20, 2);
@@ -48,7 +48,7 @@ static size_t pack(const void *text, size_t size, unsigned char *to, size_t room
     return z.total_out;
 }
 
-/* Adds a member, deflated or stored. `said`: the declared uncompressed size, which may be wrong. */
+/* Adds a member, deflated or stored. `said` is the declared uncompressed size, which may be wrong. */
 static void add_member(struct archive *archive, const char *name, const void *text, size_t size, int deflated,
                        uint64_t said)
 {

@@ -2,7 +2,7 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Damaged databases: readable data is kept, unreadable data causes a warning, and every number in a file is validated. */
+/* Readable data of damaged databases is kept, and unreadable data causes a warning. Every number in a file is validated. */
 
 /* Walks all tables to their ends. False if a walk fails. */
 static bool readable(struct database *db)

@@ -9,7 +9,10 @@
  * bytes many times take no more time than others.
  */
 
-/* THREAD: offset of the first thread's record in the sample's profile.db; POINTER: offset in the record of the pointer to its values. */
+/*
+ * THREAD is the offset of the first thread's record in the sample's profile.db. POINTER is the offset of the pointer to values in that
+ * record.
+ */
 enum { THREAD = 0x40 + 48, POINTER = 8 };
 
 static void put_number(unsigned char *at, uint64_t number, size_t size)

@@ -3,7 +3,7 @@
 
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Databases of 2.x: the assignment of files to threads. */
+/* Tests how files of databases of version 2.x are assigned to threads. */
 
 #define SOLVER SAMPLES "/solver-2019"
 

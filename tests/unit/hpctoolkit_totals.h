@@ -37,7 +37,7 @@ static inline double root_value(struct pf_model *model, size_t metric)
     return sum;
 }
 
-/* Returns the sum of the lines of stacks.folded in the metric's unit; *slack: the largest possible rounding error of the sum. */
+/* Returns the sum of the lines of stacks.folded in the metric's unit. Stores the largest possible rounding error of the sum in *slack. */
 static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                    double *slack)
 {
@@ -73,8 +73,8 @@ static inline int inclusive_of(const struct pf_model *model, size_t metric)
 }
 
 /*
- * Checks that the total and the folded stacks of every additive metric add up to the total that the database stores. *n: the number of
- * metrics with a total other than 0. If values are `missing` in the database, sums may be smaller.
+ * Checks that the total and the folded stacks of every additive metric add up to the total that the database stores. If values are
+ * `missing` in the database, sums may be smaller. Stores the number of metrics with a total other than 0 in *n.
  */
 static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {

@@ -77,7 +77,7 @@ static struct pf_inflate *view_of(struct bytes *bytes)
     return view;
 }
 
-/* Returns the whole unpacked text, null-terminated; *size: its length. The caller frees it. */
+/* Returns the whole unpacked text, null-terminated, and stores its length in *size. The caller frees the text. */
 static char *all_of(struct pf_inflate *view, size_t *size)
 {
     struct pf_error error = {0};

@@ -6,7 +6,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/workload.h"
 
-/* The pool of threads that run jobs: status, stalled jobs, parallel loops, shutdown. */
+/* Tests the pool of threads that run jobs: its status, stalled jobs, parallel loops and shutdown. */
 
 static void test_status(void)
 {

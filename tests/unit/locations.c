@@ -8,7 +8,7 @@
 #define LINES   "exclusive,exclusive_percent,unit,line,name,file\n"
 #define GROUPS  "column,partitions,sum,sum_percent,value\n"
 
-/* A context with a value. module, file NULL or line 0: the context has none of its own. */
+/* A context with a value. A module or file that is NULL, or a line that is 0, means that the context has none of its own. */
 struct placed {
     uint32_t parent;
     const char *name, *module, *file;

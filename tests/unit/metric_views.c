@@ -208,7 +208,7 @@ static void gaps_in_inclusive_values(void)
     fake_free(&fake);
 }
 
-/* Contexts outside the tree have no caller, and only their own values count: their inclusive values are ignored. */
+/* Contexts outside the tree have no caller. Only their own values count; their inclusive values are ignored. */
 static void places_outside_the_tree(void)
 {
     struct fake fake;
@@ -778,7 +778,7 @@ struct maker {
     bool fails;
 };
 
-/* Makes a sort order, as a job does, then all orders: with a cache of size 0, these would evict the first if it were not in use. */
+/* Makes a sort order as a job does, then all orders. With a cache of size 0, these would evict the first one if it were not in use. */
 static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                       struct pf_error *error)
 {

@@ -115,7 +115,7 @@ static size_t page_of_kernels(void)
     return root;
 }
 
-/* The second of three kernels has a smaller rowid than the first: a walk must end there, although a search would find the third. */
+/* The second of three kernels has a smaller rowid than the first. A walk must end there, although a search would find the third kernel. */
 static void test_unordered(void)
 {
     unsigned char *bytes;

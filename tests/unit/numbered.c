@@ -5,7 +5,7 @@
 #include "formats/kit/pass.h"
 #include "tests/unit/tap.h"
 
-/* Ten records; every third one belongs to context 1, none to context 3; number 4 has no row. */
+/* There are ten records. Every third one belongs to context 1, none to context 3, and number 4 has no row. */
 enum { RECORDS = 10 };
 
 static struct pf_pass pass; /* cancelled at number 5 of a walk over context 3 */

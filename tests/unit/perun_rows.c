@@ -55,7 +55,7 @@ static char *columns(void)
     return text;
 }
 
-/* Columns of numbers print like numbers that were parsed and printed one by one. limit: bytes that may be held in memory. */
+/* Columns of numbers print like numbers that were parsed and printed one by one. At most `limit` bytes are held in memory. */
 static void test_columns(uint64_t limit, const char *what)
 {
     struct file file;

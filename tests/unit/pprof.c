@@ -39,7 +39,7 @@ static void message(struct bytes *out, unsigned field, const struct bytes *conte
     content(out, field, content_of->at, content_of->size);
 }
 
-/* Appends a message: values[i], unless 0, is its field i + 1. */
+/* Appends a message in which values[i] is field i + 1. Values that are 0 are left out. */
 static void numbers(struct bytes *out, unsigned field, const uint64_t *values, size_t n)
 {
     struct bytes inner = {.size = 0};
@@ -99,7 +99,10 @@ static void sample(struct bytes *out, uint64_t leaf, uint64_t root, uint64_t val
 
 enum { EMPTY, CPU, NS, MAIN, WORK, LEAF, FILE_C, LIB, DROP, TID, NAME };
 
-/* Functions 1 main, 2 work, 3 leaf; locations with the same numbers; location 4 is leaf inlined into work; location 5 has no function. */
+/*
+ * Returns functions 1 main, 2 work and 3 leaf, and locations with these numbers. Location 4 is leaf inlined into work; location 5 has no
+ * function.
+ */
 static struct bytes common(void)
 {
     struct bytes out = {.size = 0};
@@ -384,7 +387,7 @@ static void long_names(void)
     free(all);
 }
 
-/* A file of 40 MB that would take gigabytes of memory: each comment takes one byte in the file. */
+/* A file of 40 MB that would take gigabytes of memory, because each of its comments takes one byte in the file. */
 static void much_memory(void)
 {
     enum { COMMENTS = 40 << 20 };

@@ -4,7 +4,7 @@
 #include "tests/unit/background.h"
 #include "tests/unit/profile_fixture.h"
 
-/* Open profiles: when each stage is loaded, and that every file has its declared size. */
+/* Tests when an open profile loads each stage, and that every file has its declared size. */
 
 static const struct pf_node top = {PF_TOP, 0};
 
@@ -377,7 +377,7 @@ static struct pf_buf functions_of(struct pf_env *env, struct pf_profile *profile
     return text;
 }
 
-/* skims: the values are walked for the first metric only, then for all metrics. */
+/* If the table of values `skims`, it is walked for the first requested metric alone, then for all metrics at once. */
 static void test_many_contexts(const char *folder, bool skims)
 {
     struct pf_env few, many;

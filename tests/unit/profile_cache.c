@@ -3,7 +3,7 @@
 #include "tests/unit/profile_fixture.h"
 #include "tests/unit/stored.h"
 
-/* Results of passes, passed from one process to the next through the cache. Each struct pf_env stands for a process. */
+/* Processes use results of earlier processes' passes, which are in the cache. Each struct pf_env stands for a process. */
 
 /* All sizes and the whole text of a profile, in the order of the tree. */
 struct survey {
@@ -144,7 +144,9 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* leans: aggregates of metric 0, requested second, need the values of both metrics; those of metric 1 only its own. */
+/*
+ * With `leans`, the aggregates of metric 0, which are requested second, need the values of both metrics. Those of metric 1 need only its own.
+ */
 static void test_kept_alone(const char *folder, const char *cache, bool leans)
 {
     struct process process;
@@ -161,7 +163,7 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
     }
 }
 
-/* The sums of all metrics that an earlier process stored are damaged: only the requested metric's are computed again. */
+/* The sums of all metrics that an earlier process stored are damaged. Only those of the requested metric are computed again. */
 static void test_damaged_sums(const char *folder, const char *cache)
 {
     struct process process;
@@ -248,7 +250,7 @@ static bool has_part(const char *folder, const char *cache, uint64_t number)
     return part;
 }
 
-/* Two processes open the same version of a profile; one of them has a further input: a file that is absent. */
+/* Two processes open the same version of a profile. One of them has a further input, a file that is absent. */
 static void test_inputs(const char *folder, const char *cache)
 {
     struct process few, more;
@@ -300,7 +302,7 @@ static void test_damage(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* Wrong data with a valid checksum, as a faulty program might have written it: any value that is accepted is harmless. */
+/* The cache has wrong data with a valid checksum, as a faulty program might have written it. Any value that is accepted is harmless. */
 static void test_forged(const char *folder, const char *cache)
 {
     size_t size;

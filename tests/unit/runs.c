@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/driver.h"
 
-/* runs/: texts about all profiles of one folder. Some profiles are directories, some have another format. */
+/* Tests runs/, the texts about all profiles of one folder. Some profiles are directories, and some have another format. */
 extern const struct pf_driver pf_collapsed_driver, shelf_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
 
@@ -237,7 +237,7 @@ static void test_jobs(const char *folder)
     struct pf_error error;
     const struct pf_fs_options three = {
         .profile = {.cache = 16 << 20}, .virtuals = virtuals, .pass_threads = 3};
-    struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* one thread per blocked profile, and one more */
+    struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each blocked profile, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
     background_start(&waiting, look_up_wanted, &summary);

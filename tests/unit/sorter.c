@@ -69,7 +69,7 @@ static uint64_t process_of(size_t i, size_t n, size_t ordered)
     return ordered ? i >= n / 2 : i % 2;
 }
 
-/* n entries to add to a lookup, the first `ordered` in ascending order, the others in descending order; and the result. */
+/* The n entries to add to a lookup, and the result. The first `ordered` entries are in ascending order, the others in descending order. */
 struct search {
     size_t n, ordered;
     uint64_t limit;

@@ -7,7 +7,7 @@
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/tap.h"
 
-/* Sums without a format: three partitions (one is empty) and two metrics. */
+/* The sums are not those of a format. They have three partitions, one of which is empty, and two metrics. */
 enum { PARTITIONS = 3, CONTEXTS = 400, METRICS = 2 };
 
 static const struct pf_column columns[] = {{"thread", PF_PARTITION, 0},
@@ -37,8 +37,10 @@ static struct pf_sums *finished(struct pf_sums *sums)
     return sums;
 }
 
-/* Returns the rows of a restriction as `partition,context,metric,value|`; `resumed`: each row is read by a new cursor
- * that resumes at a saved position. */
+/*
+ * Returns the rows of a restriction as `partition,context,metric,value|`. With `resumed`, each row is read by a new cursor that resumes at
+ * a saved position.
+ */
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
     struct pf_table served = table;

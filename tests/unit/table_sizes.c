@@ -98,7 +98,7 @@ static bool has_size(struct fixture *fixture, struct pf_table_slice slice, uint6
     return same;
 }
 
-/* Returns the number of checkpoints whose position does not match their offset; `part`: check the offset in the slice's own file. */
+/* Returns the number of checkpoints whose position does not match their offset. With `part`, offsets are those in the slice's own file. */
 static int wrong_marks(struct fixture *fixture, const struct pf_table_sizes *sizes,
                        struct pf_table_slice slice, size_t first, size_t end, bool part)
 {

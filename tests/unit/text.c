@@ -286,7 +286,7 @@ static void test_few_bytes(void)
     end_story(&story);
 }
 
-/* Reads of 1 MB, as the kernel requests: it takes a short reply as the end of the file. */
+/* Reads of 1 MB, as the kernel requests them. The kernel takes a short reply for the end of the file. */
 static void test_large_reads(void)
 {
     enum { LARGE = 1 << 20 };
@@ -432,7 +432,7 @@ static void test_measured_meanwhile(void)
     end_story(&story);
 }
 
-/* Checkpoints of a whole table serve the file of one partition: its rows are in both texts, at different offsets. */
+/* Checkpoints of a whole table serve the file of one partition, whose rows are in both texts at different offsets. */
 static void test_shared_marks(void)
 {
     enum { FIRST = 70001, COUNT = 120000 };

@@ -2,7 +2,7 @@
 #include "fs/tree/listing.h"
 #include "tests/unit/vfs_fixture.h"
 
-/* The tree of a folder of profiles: names, attributes, contents, errors. */
+/* Tests the tree of a folder of profiles: names, attributes, contents and errors. */
 
 static int compare_lines(const void *a, const void *b)
 {

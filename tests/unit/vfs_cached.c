@@ -246,7 +246,7 @@ static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
     return n;
 }
 
-/* A folder whose parent has too many entries: its own listing is cached, but its name, an entry of its parent, is not. */
+/* The parent of a folder has too many entries. The listing of the folder is cached, but not its name, which is an entry of the parent. */
 static void test_many_siblings(const char *folder)
 {
     int code = 0;

@@ -2,8 +2,8 @@
 #include "formats/driver.h"
 
 /*
- * Content of a profile in addition to its measurements: folders of its keys, files that it carries, links, a folder of its source. Also a
- * profile without measurements, and one that is shown next to the entries of its folder.
+ * Tests what a profile may have besides its measurements: folders of its keys, files that it carries, links and a folder of its source. One
+ * profile has no measurements, and one is shown beside the entries of its folder.
  */
 extern const struct pf_driver catalogue_driver, database_driver, study_driver;
 #define FURTHER_DRIVERS &catalogue_driver, &database_driver, &study_driver,

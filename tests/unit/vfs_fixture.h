@@ -97,7 +97,7 @@ VFS uint64_t ino_of(struct pf_fs *fs, const char *path)
     return find_path(fs, path, &attr) ? 0 : attr.st.st_ino;
 }
 
-/* Reads from a handle and appends the bytes to `out`; *got: their number. Returns 0 or an errno value. */
+/* Reads from a handle, appends the bytes to `out` and stores their number in *got. Returns 0 or an errno value. */
 VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset, size_t size,
                     struct pf_buf *out, size_t *got)
 {

@@ -18,7 +18,7 @@ static const char *const files[] = {"info.txt", "tables/values.csv", "metrics/sa
                                     "tables/contexts.csv"};
 enum { FILES = sizeof files / sizeof *files };
 
-/* An inode that was looked up, as by the kernel; its profile and file, and the profile's version at the time. */
+/* An inode that was looked up as by the kernel, with its profile and file, and with the version that the profile had then. */
 struct number {
     uint64_t ino; /* 0: unused */
     int profile, file;
@@ -72,7 +72,7 @@ static void name_of(int profile, char name[16])
 
 enum { TEXT_MAX = 20 * CONTEXTS };
 
-/* Folded stacks: a real driver, so that its handling of failed allocations is tested too. */
+/* The profiles are collapsed stacks, so that the handling of failed allocations in a real driver is tested too. */
 static void text_of(unsigned contexts, char text[TEXT_MAX])
 {
     size_t size = 0;

@@ -4,7 +4,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/workload.h"
 
-/* Keyed work: starting and joining a job, stopping it, and how long its failure is repeated. */
+/* Tests how keyed jobs are started, joined and stopped, and how long the failure of a job is repeated. */
 
 /* ---- starting and joining ------------------------------------------------------------------------ */
 

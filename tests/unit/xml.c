@@ -18,7 +18,7 @@ struct story {
     char faults[16];
 };
 
-/* True: damaged tags are repaired. At the end, `?` is printed per repair, `??` per repair after which elements may be missing. */
+/* If true, damaged tags are repaired. At the end, each repair is printed as `?`, or as `??` if elements may be missing after it. */
 static bool forgiving;
 
 static void tell(struct story *story, const char *text, size_t size)

@@ -27,7 +27,7 @@ static void recognises_logs(struct log *log)
 /* Other formats begin with small numbers too. */
 static void recognises_no_others(void)
 {
-    /* The table directory of a TrueType font; and a file that is almost all zeros. */
+    /* One file has the table directory of a TrueType font, the other is almost all zeros. */
     static const unsigned char font[64] = "\0\1\0\0\0\x11\1\0\0\4\0\x10"
                                           "DSIG\0\0\0\1\0\5\xbe\x28\0\0\0\x08"
                                           "GDEF\x58\x0e\x4b\xf0\0\0\1\x1c\0\0\1\x12"

@@ -2,7 +2,10 @@
 /* XRay FDR logs of big-endian machines give the same profile as those of little-endian machines. */
 #include "tests/unit/xray_log.h"
 
-/* Every kind of record, four threads, buffers out of order; garbage between buffers if the reader can skip it in this version. */
+/*
+ * Writes every kind of record of four threads, with buffers out of order. If the reader can skip garbage in this version, there is some
+ * between buffers.
+ */
 static void put_everything(struct log *log, unsigned version)
 {
     static const unsigned char rubbish[3] = {0};

@@ -11,8 +11,8 @@
 #include "tests/unit/tap.h"
 
 /*
- * Sums of events: two partitions of many contexts, one empty, one of a single context. Three measures: calls, seconds (only in some
- * contexts), and the number of events with seconds.
+ * Events are summed in four partitions: two have many contexts, one is empty, and one has a single context. The three measures are calls,
+ * seconds (only in some contexts), and the number of events with seconds.
  */
 enum { PARTITIONS = 4, CONTEXTS = 700, MEASURES = 3, METRICS = 4 };
 enum { CALLS, SECONDS, TIMED };
@@ -48,7 +48,7 @@ static void fold_event(struct xray_fold *fold, unsigned partition, uint32_t cont
     }
 }
 
-/* Folds the events of all partitions: contexts in scattered order, two events each. */
+/* Folds the events of all partitions. Contexts come in scattered order and have two events each. */
 static struct xray_fold *make_fold(uint64_t limit)
 {
     struct pf_error error;
@@ -118,7 +118,7 @@ static struct pf_buf expected(struct pf_restriction only)
     return out;
 }
 
-/* Returns the rows of a restriction; `resumed`: each row is read by a new cursor that resumes at a saved position. */
+/* Returns the rows of a restriction. With `resumed`, each row is read by a new cursor that resumes at a saved position. */
 static struct pf_buf rows_of(struct xray_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct xray_fold_state state = {fold};

@@ -430,7 +430,10 @@ static inline size_t rows_in(const struct log *log, const char *table)
     return failed ? SIZE_MAX : rows;
 }
 
-/* True if a longer prefix of the log never gives the table fewer rows; the shortest is the header. *rows: rows of the whole log. */
+/*
+ * True if a longer prefix of the log never gives the table fewer rows. The shortest prefix is the header. Stores the number of rows of the
+ * whole log in *rows.
+ */
 static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
 {
     size_t size = log->size, before = 0;

@@ -75,7 +75,7 @@ static void put_map(struct image *image, const struct program *program)
     }
 }
 
-/* For each map entry two relative relocations, which have no symbol; then one of another type. */
+/* Writes two relative relocations, which have no symbol, for each entry of the map, then one relocation of another type. */
 static void put_relocations(struct image *image, const struct program *program)
 {
     size_t word = image->wide ? 8 : 4;
@@ -271,7 +271,7 @@ static void remove_place(struct place *place)
     rmdir(place->folder);
 }
 
-/* Loads a log of a folder; instr_map: the option. */
+/* Loads a log of a folder with the option instr_map. */
 static void load_log(struct opened *opened, struct place *place, const char *name, const char *instr_map)
 {
     *opened = (struct opened){.options = {.cache = 1 << 20, .instr_map = instr_map}};
