@@ -261,14 +261,6 @@ struct pf_folded_line {
 };
 #define PF_NO_DEPTH UINT32_MAX
 
-/* The sum over a source location: a load module or source file (which have only a name), or a source line. */
-struct pf_location {
-    union pf_number exclusive;
-    uint32_t functions;  /* functions with a frame there; unused for lines */
-    uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
-    uint32_t line;       /* 0: none */
-};
-
 /* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
  * belong to the function. */
 static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t context)

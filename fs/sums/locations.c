@@ -15,6 +15,14 @@
  * table "lines", from which lines.csv is made.
  */
 
+/* The sum over a source location: a load module or source file (which have only a name), or a source line. */
+struct pf_location {
+    union pf_number exclusive;
+    uint32_t functions;  /* functions with a frame there; unused for lines */
+    uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
+    uint32_t line;       /* 0: none */
+};
+
 /* Locations are numbered in order of first appearance. */
 struct locations {
     const struct pf_values *values;
