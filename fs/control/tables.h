@@ -6,7 +6,7 @@
 #include "fs/text/buf.h"
 #include "fs/tree/vfs.h"
 
-/* The files of .profilefs/tables. */
+/* The files of .profilefs/tables; private to this folder. */
 enum { PF_CONTROL_TABLES = 3 };
 
 /* Returns the file name of a table; NULL after the last table. */

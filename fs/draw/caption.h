@@ -5,7 +5,7 @@
 #include "formats/driver.h"
 #include "fs/draw/svg.h"
 
-/* The texts in the captions of pictures. */
+/* The texts in the captions of pictures; private to this folder. */
 
 /* Appends "time, ns"; only the name if the metric has no unit. */
 void caption_metric(struct pf_buf *out, const char *name, const char *unit);

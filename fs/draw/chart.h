@@ -6,7 +6,8 @@
 #include "fs/draw/svg.h"
 #include "fs/sums/units.h"
 
-/* A chart of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
+/* A chart of lines over points on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe;
+ * private to this folder. */
 enum { CHART_LINES = 12 };
 
 /* Pixels: the position and size of the plot. */

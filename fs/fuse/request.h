@@ -9,7 +9,7 @@
  *
  * A thread that hangs in a system call on an unresponsive file cannot be interrupted. The watch thread of the mount therefore checks
  * all requests. If a signal is pending that should end the caller's wait, or if the session is over, it replies EINTR instead of the
- * request's own thread; that thread later releases the result that it cannot deliver.
+ * request's own thread; that thread later releases the result that it cannot deliver. The header is private to this folder.
  */
 struct pf_request {
     fuse_req_t req;

@@ -4,8 +4,10 @@
 
 #include "fs/runs/run_list.h"
 
-/* Comparisons of the runs of a folder. All functions must be called on the thread of a pass; the passes over the runs are part
- * of that pass. They return 0, or -1 with *error filled and nothing to free. */
+/*
+ * Comparisons of the runs of a folder of SOURCE. All functions must be called on the thread of a pass; the passes over the runs
+ * are part of that pass. They return 0, or -1 with *error filled and nothing to free. The header is private to this folder.
+ */
 
 /* A metric that two or more runs have. */
 struct pf_shared_metric {

@@ -4,6 +4,8 @@
 
 #include "fs/sums/aggregate_private.h"
 
+/* Groups of partitions, for groups.csv and for the load balance in summary.md; private to this folder. */
+
 /* A group: partitions with the same value in a grouping column (PF_GROUP), such as the threads of one process, rank or node. */
 struct pf_group {
     union pf_number sum;  /* of the metric; PF_AT: the value of the selected partition, if in the group */
