@@ -38,7 +38,7 @@ static double percent_of(const union pf_number *part, bool real, double whole)
     return pf_number_double(part, real) * 100 / whole;
 }
 
-/* Appends the width of the line of a call with this share, with two decimals. */
+/* Appends the line width of a call that has this share of the metric. */
 static void add_pen(struct pf_buf *out, double percent)
 {
     double share = percent > 100 ? 100 : percent > 0 ? percent : 0;

@@ -76,7 +76,7 @@ static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate,
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Returns a frame's colour: one per module if modules are known, otherwise one per file, otherwise one per prefix of the name. */
+/* Returns a frame's colour, which depends on its module if modules are known, otherwise on its file or the prefix of its name. */
 static const char *colour_of(const struct pf_tree *tree, uint32_t context)
 {
     struct pf_cell text = tree->module ? pf_interned(tree->strings, tree->module[context]) : pf_absent();

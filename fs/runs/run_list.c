@@ -140,7 +140,7 @@ static int add_listed_entry(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
-/* Returns ENOENT if a profile beside the folder is made from the folder's files, otherwise 0 or a transient errno value. */
+/* Returns ENOENT if the folder's files are one profile, which is shown beside them; otherwise 0 or a transient errno value. */
 static int check_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_entry_info info;

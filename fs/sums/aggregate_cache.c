@@ -12,7 +12,7 @@ enum { REAL = 1, EXCEEDS_TOTAL = 2 };
 
 /* ---- contexts: a count; then for each its number, and its only value or its sum ------------------- */
 
-/* The head of a context's entry is twice the context's number, plus 1 if the context has one value only. */
+/* A context's entry begins with a number, `head`: twice the context's number, plus 1 if the context has one value only. */
 static bool is_one(uint64_t head)
 {
     return head & 1;

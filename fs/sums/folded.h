@@ -36,8 +36,8 @@ void pf_add_folded(const struct pf_folded_unit *unit, const union pf_number *num
 /* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
 enum { PF_STACK_HALF = 512 };
 
-/* Allocates *outer for the caller: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is
- * deep enough to be cut. Returns 0, or -1 with *error filled. */
+/* Finds where deep stacks are cut. Allocates *outer for the caller: by context, the last frame before the cut, that is, its
+ * ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough. Returns 0, or -1 with *error filled. */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
 /* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the last one. */

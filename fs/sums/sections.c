@@ -425,8 +425,7 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
     return a->size == b->size && (!a->size || !memcmp(a->text, b->text, a->size));
 }
 
-/* Appends the main callers of the functions with a name. Edges are sorted by inclusive value, so the first ones found
- * are the largest. */
+/* Appends the callers with the largest values of the functions with this name: edges are sorted by inclusive value. */
 static void add_callers_of(const struct pf_sections *sections, const struct pf_cell *name,
                            const struct pf_section_limits *limits, struct pf_buf *out)
 {
