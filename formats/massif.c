@@ -408,6 +408,7 @@ static void massif_add_places(struct pf_build *build)
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell text = pf_interned(tree->strings, tree->key[i]);
         struct massif_place place = massif_split(pf_slice(text.text, text.size));
+        pf_run_check(build->run, pf_pass_check(build->run->error));
         tree->line[i] = place.line;
         tree->file[i] = pf_size(place.file) ? pf_build_slice(build, place.file) : PF_NO_STRING;
         tree->module[i] = pf_size(place.module) ? pf_build_slice(build, place.module) : PF_NO_STRING;

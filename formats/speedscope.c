@@ -142,6 +142,7 @@ static int read_frames(const struct pf_json_walk *walk)
     int got = pf_json_array(walk, scope, PF_JSON_END, read_frame);
     for (size_t i = 0; i < scope->frames.n; i++) {
         struct pf_frame frame = pf_build_frame_at(scope->build, scope->frames.at[i]);
+        pf_run_check(scope->build->run, pf_pass_check(scope->build->run->error));
         frame.apart = frame.file;
         frame.file = pf_build_file_of(&scope->files, frame.name);
         scope->frames.at[i] = pf_build_frame(scope->build, &frame);

@@ -116,6 +116,7 @@ static void otf2_add_places(struct follow *follow)
     for (uint32_t i = 0; i < tree->count; i++) {
         const uint64_t *region = otf2_at(definitions, OTF2_REGIONS, tree->key[i]);
         struct pf_cell file = otf2_text_of(definitions, region, OTF2_REGION_FILE);
+        pf_run_check(build->run, pf_pass_check(build->run->error));
         tree->file[i] = file.size ? pf_build_name(build, file.text, file.size) : PF_NO_STRING;
         tree->line[i] = region ? (uint32_t)region[OTF2_REGION_LINE] : 0;
     }
