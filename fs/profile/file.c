@@ -156,11 +156,9 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
     return result;
 }
 
-static int size_text(struct pf_file_text *text, struct pf_op *op)
+static int measure_to_end(struct pf_file_text *text, struct pf_op *op)
 {
-    if (pf_text_is_sized(&text->text, NULL))
-        return 0;
-    int result = prepare(text->profile, text->node, op);
+    int result = 0;
     while (result == 0 && !pf_text_is_sized(&text->text, NULL))
         result = measure_text(text, UINT64_MAX, op);
     return result;
@@ -171,7 +169,9 @@ static int size_by_own_walk(struct pf_profile *profile, struct pf_node node, uin
     struct pf_file_text *text = pf_file_text_of(profile, node);
     if (!text)
         return pf_fail_memory(&op->error);
-    int result = size_text(text, op);
+    int result = pf_text_is_sized(&text->text, NULL) ? 0 : prepare(profile, node, op);
+    if (result == 0)
+        result = measure_to_end(text, op);
     if (result == 0)
         pf_text_is_sized(&text->text, size);
     pf_file_text_release(text);
@@ -243,9 +243,9 @@ static void use_table_sizes(struct pf_file_text *text, const struct pf_table_siz
     pf_lock_drop(&t->lock);
 }
 
-/* Stores a reference to the text of a file, with its size known, in *text. Returns 0, or -1 with op->error filled. */
-static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
-                      struct pf_op *op)
+/* Stores a reference to the text of a file in *text, measured and ready for walks. 0, or -1 with op->error filled. */
+static int readable_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
+                         struct pf_op *op)
 {
     struct pf_table_sizes *sizes = NULL;
     if (pf_profile_open(profile, op))
@@ -262,7 +262,7 @@ static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf
     if (sizes)
         use_table_sizes(*text, sizes);
     else
-        result = size_text(*text, op);
+        result = measure_to_end(*text, op);
     if (result)
         pf_file_text_release(*text);
     return result;
@@ -274,7 +274,7 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
     char *bytes;
     uint64_t size;
     bool cached = pf_cached_get_file(&profile->cached, node, &size, &bytes); /* bytes: NULL if not stored */
-    int result = cached ? 0 : sized_text(profile, node, &text, op);
+    int result = cached ? 0 : readable_text(profile, node, &text, op);
     if (result)
         return result;
     *file = calloc(1, sizeof **file);
@@ -306,7 +306,7 @@ static int need_text(struct pf_file *file, struct pf_op *op)
     struct pf_file_text *text, *none = NULL;
     if (atomic_load(&file->text))
         return 0;
-    int result = sized_text(file->profile, file->node, &text, op);
+    int result = readable_text(file->profile, file->node, &text, op);
     if (result)
         return result;
     if (text->text.size != file->size)

@@ -181,7 +181,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_node_ref *ref,
 }
 
 /* Finds an entry of a folder inside a profile. */
-static int find_in(const struct pf_node_ref *ref, const char *name, struct pf_node *entry, struct pf_op *op)
+static int find_node(const struct pf_node_ref *ref, const char *name, struct pf_node *entry, struct pf_op *op)
 {
     if (!ref->profile) {
         *entry = (struct pf_node){PF_ERROR, 0};
@@ -201,7 +201,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
     int result = pf_node_ref_open(fs, parent, PF_CHECK_LATELY, &ref, op);
     if (result)
         return result;
-    result = find_in(&ref, name, &entry, op);
+    result = find_node(&ref, name, &entry, op);
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
         result = lookup_source_folder(fs, &ref, attr, op);
     } else if (!result) {

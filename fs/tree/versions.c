@@ -313,7 +313,8 @@ void pf_node_ref_close(struct pf_node_ref *ref)
 }
 
 /* Finds the node of the same path in a newer version. */
-static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node *node, struct pf_op *op)
+static int find_same_path(struct pf_profile *from, struct pf_profile *to, struct pf_node *node,
+                          struct pf_op *op)
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
     size_t depth = 0;
@@ -375,7 +376,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
         ref->profile = old_names(fs, ref->version);
     int result = open_present(fs, ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {
-        result = to.profile && ref->profile ? follow(ref->profile, to.profile, &to.node, op) : ESTALE;
+        result = to.profile && ref->profile ? find_same_path(ref->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
             pf_node_ref_close(&to);
     }
