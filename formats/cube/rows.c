@@ -7,9 +7,9 @@
 
 enum {
     PIECE = 4 * 1024,    /* bytes to read at once if the following rows are likely to be read next */
-    SMALL = 1024 * 1024, /* matrices up to this size are read whole: their rows may be in another order */
+    SMALL = 1024 * 1024, /* matrices up to this size are read whole, since their rows may be needed out of order */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
-    STREAM_MORE = 64,    /* maximum size of a stream in bytes: 5/4 of the row's size, plus this */
+    STREAM_MORE = 64,    /* a stream has at most 5/4 of the row's size plus this many bytes */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)

@@ -411,7 +411,7 @@ static void read_generator(struct extrap_binary *binary, bool single, bool terms
         return;
     uint32_t id = pf_run_intern(study->run, study->modelers, name.text, name.size);
     set_record_id(binary, &binary->modelers, binary->modelers.count, id);
-    if (single) { /* cross validation and epsilon */
+    if (single) { /* these are the kind of cross validation, and epsilon */
         take_text(binary);
         skip_items(binary, 1, sizeof(double));
     }

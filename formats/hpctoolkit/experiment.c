@@ -29,12 +29,12 @@ struct experiment_reading {
     struct hpc_state *state;
     struct pf_xml *xml;
     const struct experiment_element *element; /* of the current event */
-    /* only while reading the head */
+    /* valid only while the head is read */
     bool root, complete;
-    bool is_pending; /* a metric of the summary is pending, with these attributes: */
+    bool is_pending; /* a metric of the summary is pending; the attributes follow */
     struct hpc_metric_facts facts;
     const char *combine, *view; /* formulas */
-    /* only while reading the tree */
+    /* valid only while the tree is read */
     struct hpc_model *model;
     struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
     PF_LIST(struct experiment_level) levels;
