@@ -130,7 +130,7 @@ struct afperf_section {
     uint32_t label; /* string of model->strings */
     uint32_t context;
     uint32_t first, count;         /* range of numbers of its intervals */
-    pf_int128 total, total_net;    /* ticks of all intervals; `total_net` is without pauses of the run */
+    pf_int128 total, total_net;    /* ticks of all intervals, and those without pauses of the run */
     uint64_t covered, covered_net; /* ticks that at least one interval covers */
     uint32_t next;                 /* next section of the run, or AFPERF_NONE */
 };
@@ -449,7 +449,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 /* A region of a run, while it is open. */
 struct afperf_open {
     uint64_t start, stop;          /* `stop` is not set until it is known */
-    uint64_t covered, covered_net; /* ticks that the children cover; `covered_net` is without pauses of the run */
+    uint64_t covered, covered_net; /* ticks that the children cover, and those without pauses of the run */
     uint64_t covered_to;           /* end of the part that the children cover */
     uint32_t number, name, context;
     uint32_t overlaps; /* number of regions that started before this one and stop inside it */

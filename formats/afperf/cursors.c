@@ -32,7 +32,7 @@ static int read_context(struct pf_store_window *contexts, uint32_t region, int64
 
 /* State of an open cursor. Cursors of "trace" use only the windows. */
 struct afperf_cursor {
-    struct pf_store_window items, contexts, tags; /* `items` are moments of "trace" or targets of "measurements" */
+    struct pf_store_window items, contexts, tags; /* `items` are moments in "trace", otherwise targets */
     struct afperf_reader *reader;
     uint64_t entered; /* number of the data record in `record`, plus 1; 0 if there is none */
     struct afperf_target target;

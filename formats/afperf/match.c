@@ -100,7 +100,7 @@ struct matching {
     uint32_t n_regions;
 
     uint64_t group, value;               /* keys of the events that are being matched */
-    uint64_t segment_begin, segment_end; /* indexes of the current segment's events; segment_end is 0 before the first one */
+    uint64_t segment_begin, segment_end; /* range of the current segment's events; empty before the first one */
     struct match last;                   /* the latest start, if there is any */
     bool any;
 
@@ -108,7 +108,8 @@ struct matching {
     /* Stops. Those from index first_stop on are waiting, and those from segment_stop on belong to the current segment. */
     PF_LIST(struct match) stops;
     size_t first_stop, segment_stop;
-    PF_LIST(uint64_t) data; /* places of waiting data; once there is a start, all are from the current segment */
+    /* Places of waiting data. Once there is a start, all are from the current segment. */
+    PF_LIST(uint64_t) data;
 
     /* A queue of the starts of intervals without an id. It is a store, since it may be long. */
     struct pf_store *queue;

@@ -7,7 +7,7 @@
 
 struct afperf_nesting {
     struct afperf_model *model;
-    struct pf_sorter *moments; /* by run and time; of equal times, pauses come first, the others are in file order */
+    struct pf_sorter *moments; /* by run and time; at equal times, pauses, then others in file order */
     struct afperf_walk walk;
     PF_LIST(struct afperf_open) trial; /* the open regions, in try_moment */
     struct afperf_stack stack;

@@ -24,7 +24,7 @@ enum state {
     IN_PLAIN,
     IN_QUOTES,
     AFTER_QUOTE, /* after a quote in quotes; it ends the quoted part, unless another quote follows */
-    IN_TAIL,     /* after text behind a quoted part, or after a quote in a plain field; further ones are not counted */
+    IN_TAIL,     /* behind a quoted part or stray quote, which has been counted already */
 };
 
 struct afperf_reader {

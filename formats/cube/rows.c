@@ -7,7 +7,7 @@
 
 enum {
     PIECE = 4 * 1024,    /* bytes to read at once if the following rows are likely to be read next */
-    SMALL = 1024 * 1024, /* matrices up to this size are read whole, since their rows may be needed out of order */
+    SMALL = 1024 * 1024, /* smaller matrices are read whole, since rows may be needed out of order */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
     STREAM_MORE = 64,    /* a stream has at most 5/4 of the row's size plus this many bytes */
 };

@@ -101,7 +101,7 @@ static union pf_cube_number load_one(const struct pf_cube_metric *metric, const 
         return (union pf_cube_number){.i = load_signed(raw, size, big)};
     case PF_CUBE_UNSIGNED:
         return (union pf_cube_number){.i = load_unsigned(raw, size, big)};
-    case PF_CUBE_AVERAGE: /* packed, so that the doubles min, max, sum and sum of squares directly follow the u32 count */
+    case PF_CUBE_AVERAGE: /* u32 count and, unaligned, the doubles min, max, sum, sum of squares */
         return (union pf_cube_number){.a = pf_u32(raw, big), .b = pf_f64(raw + 4 + 16, big)};
     case PF_CUBE_RATE:
     case PF_CUBE_COMPLEX:

@@ -84,7 +84,8 @@ static int begin_cube_values(const struct pf_cursor *cursor, struct pf_numbers *
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    bool by_column = all && cursor->only.partition >= 0; /* the columns exist, since the table has the flag PF_DERIVED_BY_PARTITION */
+    /* The columns exist, since the table has the flag PF_DERIVED_BY_PARTITION. */
+    bool by_column = all && cursor->only.partition >= 0;
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
 }

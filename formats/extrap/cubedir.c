@@ -27,7 +27,7 @@ struct pf_cubedir {
 
     /* How series are merged; valid from PF_MODELLED on. */
     struct pf_merge {
-        uint32_t into;        /* series that this one is merged into; itself if it is kept; PF_NO_SERIES if it is dropped */
+        uint32_t into;        /* target of the merge; itself if it is kept, PF_NO_SERIES if it is dropped */
         uint32_t first, next; /* first series merged into this one; next series merged into the same one */
     } * merged;               /* by series */
 

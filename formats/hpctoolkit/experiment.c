@@ -47,7 +47,7 @@ struct experiment_element {
     void (*in_head)(
         struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
-    uint8_t rank; /* if two elements describe one context, that of higher rank counts; 0: it is not a context */
+    uint8_t rank; /* of two elements of one context, that of higher rank counts; 0: it is not a context */
     uint8_t what; /* enum hpc_kind of a context; enum hpc_list of a module, file or procedure */
 };
 

@@ -206,7 +206,7 @@ struct hpc_state {
     struct pf_input *description; /* meta.db or experiment.xml */
     struct pf_input *profile_db, *trace_db; /* NULL: missing or unusable */
     struct hpc_array profiles;              /* the array of profile records in profile.db */
-    const char **identifiers; /* owned array of the names of the kinds of identifiers; NULL if a kind has no name */
+    const char **identifiers; /* owned; the names of the kinds of identifiers, NULL if a kind has none */
     size_t n_identifiers;
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;

@@ -37,7 +37,7 @@ enum nsight_table {
     NSIGHT_OLD_GPUS,
     NSIGHT_THREAD_NAMES,
     NSIGHT_RUNTIME,
-    NSIGHT_KERNEL, /* the first of the four tables of GPU activities, which have the order of the events' kinds */
+    NSIGHT_KERNEL, /* the first table of GPU activities, which have the order of the kinds of events */
     NSIGHT_MEMCPY,
     NSIGHT_MEMSET,
     NSIGHT_SYNC,
@@ -203,7 +203,7 @@ struct nsight_lookup {
     /* Index of the entry after the last one that was found, by process modulo NSIGHT_SLOTS. The next search begins there. */
     uint64_t next[NSIGHT_SLOTS];
     unsigned slot; /* slot in `next` of the last search */
-    bool near;     /* that search ended close to where it began, so the next one in this slot reads through the window */
+    bool near;     /* that search was short, so the next one in this slot reads through the window */
 };
 
 /* Makes an empty map, which the end of the run frees. */
@@ -243,7 +243,7 @@ struct nsight_tallies {
     /* In order of first appearance, until nsight_publish_sums sorts them. */
     PF_LIST(struct nsight_tally) items;
     struct pf_hash_table table; /* finds an item by its key */
-    uint32_t recent[64];        /* the item that was last used, by a small hash of its key; saves most look-ups in `table` */
+    uint32_t recent[64];        /* last used item by a small hash of its key; saves look-ups in `table` */
 };
 
 /* ---- the pass over an export ---------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ struct nsight_paths {
     struct pf_strings *pointers; /* addresses of functions, as Extra-Prof writes them */
     PF_LIST(uint32_t) symbols;   /* the name of the function at each pointer; a string of the tree */
 
-    struct nsight_lookup known; /* paths by call chain (NSIGHT_SAMPLED) or by correlation id (NSIGHT_IMPORTED) */
+    struct nsight_lookup known; /* paths by call chain (if sampled) or by correlation id (if imported) */
 };
 
 /* The state of the pass, which its run owns. */

@@ -356,7 +356,7 @@ struct perun {
     uint32_t header_type;     /* the profile's type, as a string of the tree; PERUN_NONE: absent */
 
     struct pf_strings *keys; /* string i holds the bytes of metric i's struct perun_metric */
-    uint32_t *units;         /* the first unit that is written after an amount of each metric, or PERUN_NONE */
+    uint32_t *units;         /* the first unit that is written after each metric's amounts, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
     struct perun_points *points; /* NULL: the file has no models */

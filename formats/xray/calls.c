@@ -47,7 +47,7 @@ struct reader {
     struct xray_decoder decoder;
     struct xray_stack stack;
     PF_LIST(uint32_t)
-    names; /* 1 + the name of each function of the stack, a string of the tree; 0 if it has not been entered yet */
+    names; /* 1 + the name of each function of the stack, a string of the tree; 0 before its first entry */
     uint32_t contexts_most;
     bool full;             /* there are more than contexts_most contexts: no further event is read */
     struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of */

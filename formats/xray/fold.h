@@ -44,7 +44,7 @@ struct xray_fold {
 struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure is a double */
-    unsigned present; /* index of an integer measure; there is no value if this one and the measure are zero */
+    unsigned present; /* index of an integer measure; if both measures are zero, there is no value */
     double scale; /* 0: the value is the measure itself; otherwise, measure * scale / divisor */
     double divisor;
 };
