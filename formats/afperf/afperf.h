@@ -79,9 +79,9 @@ struct afperf_run {
 struct afperf_ref {
     struct afperf_id id;
     uint32_t segment;
-    bool defined;    /* a RunInfo or SectionInfo of the segment defines it */
-    bool maybe;      /* the id, of a short SectionInfo, is a timestamp if no run has this id */
-    uint32_t object; /* the run or section that it is resolved to, or AFPERF_NONE */
+    bool defined;          /* a RunInfo or SectionInfo of the segment defines it */
+    bool maybe;            /* the id, of a short SectionInfo, is a timestamp if no run has this id */
+    uint32_t object;       /* the run or section that it is resolved to, or AFPERF_NONE */
     uint64_t offset, line; /* of the first record that needs it; line 0: no record needs it */
     uint32_t current;      /* reference of the run that is current at that record */
 };

@@ -44,8 +44,8 @@ struct afperf_cursor {
 };
 
 /* Creates the state of a cursor on a store whose items have this size. Returns 0, or -1 with *error filled. */
-static int afperf_open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum afperf_store items,
-                       size_t size, struct pf_error *error)
+static int afperf_open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                              enum afperf_store items, size_t size, struct pf_error *error)
 {
     const struct afperf_model *model = model_of(cursor);
     struct afperf_cursor *own = numbers->own = calloc(1, sizeof *own);

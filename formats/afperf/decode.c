@@ -181,7 +181,7 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 
 /* Takes field number `at`, which has this letter in `types`. */
 static void afperf_take_field(const struct afperf_record *record, size_t at, char letter,
-                       struct afperf_decoded *decoded)
+                              struct afperf_decoded *decoded)
 {
     struct afperf_text field = afperf_field(record, at);
     struct afperf_id *id = letter == 'r'   ? &decoded->run

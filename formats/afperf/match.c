@@ -100,7 +100,7 @@ struct matching {
     uint32_t n_regions;
 
     uint64_t group, value;               /* keys of the events that are being matched */
-    uint64_t segment_begin, segment_end; /* range of the current segment's events; empty before the first one */
+    uint64_t segment_begin, segment_end; /* range of the segment's events; empty before the first segment */
     struct match last;                   /* the latest start, if there is any */
     bool any;
 

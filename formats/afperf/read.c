@@ -327,7 +327,7 @@ static void read_data_record(struct afperf_reading *reading, const struct afperf
 
 /* Adds warnings about the record's text and fields. */
 static void afperf_note_problems(struct afperf_reading *reading, const struct afperf_record *record,
-                          const struct afperf_decoded *decoded)
+                                 const struct afperf_decoded *decoded)
 {
     const struct {
         enum afperf_problem problem;

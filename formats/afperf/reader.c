@@ -265,8 +265,8 @@ static bool may_be_header(const struct pf_line *line)
 }
 
 /* Reads the record that begins with a line. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
-static int afperf_read_record(struct afperf_reader *reader, const struct pf_line *line, struct afperf_record *record,
-                       struct pf_error *error)
+static int afperf_read_record(struct afperf_reader *reader, const struct pf_line *line,
+                              struct afperf_record *record, struct pf_error *error)
 {
     bool comment = line->size && *line->text == '#', header = comment && may_be_header(line);
     bool too_long = line->more || line->size > AFPERF_RECORD_MAX;

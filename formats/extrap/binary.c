@@ -34,8 +34,8 @@ struct extrap_binary {
     unsigned char buffer[HELD];
 
     struct pf_ids metrics, callpaths, coordinates;
-    struct pf_ids names, files, lines; /* region's id -> strings of its name and file, and line */
-    struct pf_ids uses;                /* string of a name -> number of regions that have this name */
+    struct pf_ids names, files, lines;        /* region's id -> strings of its name and file, and line */
+    struct pf_ids uses;                       /* string of a name -> number of regions that have this name */
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
     struct pf_ids modelers;                   /* number of a generator, in file order -> its name */
     bool has_options;                         /* a generator has options: in such files, models have RE */

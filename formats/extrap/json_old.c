@@ -34,7 +34,7 @@ struct old {
     } pair; /* the coordinate being read: a parameter's id and value */
     struct {
         int64_t id;
-        uint32_t name; /* string of study->units, which this form does not use for units */
+        uint32_t name;               /* string of study->units, which this form does not use for units */
     } parameters[PF_PARAMETERS_MAX]; /* by ascending id */
     unsigned n_parameters;
     struct pf_ids callpaths, metrics, coordinates;

@@ -217,7 +217,8 @@ static int take_callpath_member(const struct pf_json_walk *walk)
     if (pf_json_next(walk->json, &value, walk->error) < 0)
         return -1;
     if (value.event != PF_JSON_OBJECT)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, &value, "the metrics of a call path are not an object");
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &value,
+                                  "the metrics of a call path are not an object");
     return pf_json_object(walk, reader, metrics);
 }
 
@@ -244,7 +245,8 @@ static int take_series(const struct pf_json_walk *walk)
     if (pf_json_next(walk->json, &list, walk->error) < 0)
         return -1;
     if (list.event != PF_JSON_ARRAY)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, &list, "the measurements of a metric are not an array");
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &list,
+                                  "the measurements of a metric are not an array");
     reader->series = pf_study_series(reader->study, reader->context, reader->metric, reader->replaces,
                                      list.line, (int64_t)list.offset);
     return pf_json_array(walk, reader, PF_JSON_END, take_element);

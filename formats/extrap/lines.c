@@ -180,8 +180,7 @@ static void skip_json_line(struct lines *lines, const struct pf_json_token *star
         pf_run_fail(study->run);
     const struct pf_note_kind *kind = damaged && error->code == ENODATA ? &PF_CUT_FILE : &PF_BAD_LINE;
     if (damaged)
-        pf_study_note(study, *kind, error->line, error->offset, "%.150s: the line is skipped",
-                      error->what);
+        pf_study_note(study, *kind, error->line, error->offset, "%.150s: the line is skipped", error->what);
     else
         pf_study_note(study, *kind, start->line, start->offset, "%s: the line is skipped", lines->why);
     pf_run_check(study->run, pf_json_next_line(lines->reader.json, error));

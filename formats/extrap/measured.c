@@ -122,7 +122,8 @@ static void sort_keys(struct pf_study *study, const struct pf_list *list, struct
         pf_study_step(study, i);
         pf_run_check(run, pf_list_read(list, &sorting->window, i, &item, run->error));
         if (!study->series[item.at.series].dropped)
-            pf_run_check(run, pf_sorter_add(sorting->sorter, (uint64_t[]){measured_key_of(&item.at), i}, run->error));
+            pf_run_check(
+                run, pf_sorter_add(sorting->sorter, (uint64_t[]){measured_key_of(&item.at), i}, run->error));
     }
     pf_run_check(run, pf_sorter_finish(sorting->sorter, run->error));
 }

@@ -57,7 +57,7 @@ struct pf_study_format {
     /* Reads study->input into `study`, which is empty. Notes damage. Any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
-        whole; /* maximum bytes of a file that opening reads completely; of others, about PF_STUDY_HEAD */
+        whole;   /* maximum bytes of a file that opening reads completely; of others, about PF_STUDY_HEAD */
     bool models; /* the profile has a table of models */
 };
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)

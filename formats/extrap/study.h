@@ -156,7 +156,7 @@ struct pf_study {
     /* Set by pf_study_finish: */
     struct pf_firsts {
         uint32_t series, model; /* its first series, or PF_NO_SERIES; its first model, or PF_NO_MODEL */
-    } * firsts; /* by context */
+    } * firsts;                 /* by context */
     /*
      * The file has statistics and no values. Each metric NAME is then published as NAME.mean, NAME.median, NAME.min,
      * NAME.max and NAME.std (PF_STATISTICS metrics, in this order).

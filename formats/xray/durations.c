@@ -32,10 +32,10 @@ struct ranking {
     struct pf_run *run;
     uint64_t limit; /* maximum bytes of durations to hold in memory */
     struct xray_decoder decoder;
-    struct xray_stack stack;       /* assigns the same function numbers as the model pass */
-    struct durations_group thread, all;      /* `all` is unused if there is only one thread */
-    PF_LIST(struct duration) rows; /* rows of the group that is being ended */
-    struct xray_durations done;    /* rows of ended groups, as struct duration */
+    struct xray_stack stack;            /* assigns the same function numbers as the model pass */
+    struct durations_group thread, all; /* `all` is unused if there is only one thread */
+    PF_LIST(struct duration) rows;      /* rows of the group that is being ended */
+    struct xray_durations done;         /* rows of ended groups, as struct duration */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure is a double */
     unsigned present; /* index of an integer measure; if both measures are zero, there is no value */
-    double scale; /* 0: the value is the measure itself; otherwise, measure * scale / divisor */
+    double scale;     /* 0: the value is the measure itself; otherwise, measure * scale / divisor */
     double divisor;
 };
 

@@ -133,8 +133,9 @@ static inline uint32_t trace_number_of(struct xray_trace_walk *walk, uint32_t id
  * XRAY_NO_FUNCTION with *error filled. It is always_inline, because a call would force the event into memory, which costs a
  * third of a row.
  */
-__attribute__((always_inline)) static inline uint32_t
-follow_in_trace(struct xray_trace_walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
+__attribute__((always_inline)) static inline uint32_t follow_in_trace(struct xray_trace_walk *walk,
+                                                                      const struct xray_event *event,
+                                                                      size_t *depth, struct pf_error *error)
 {
     struct xray_stack *stack = &walk->stack;
     uint32_t function = trace_number_of(walk, event->function, error);
@@ -179,7 +180,8 @@ static int find_start(struct xray_trace_walk *walk, uint64_t *start, struct pf_e
  * finds the smallest TSC, so even a trace with descending times costs two passes, not one per event. Always returns -1.
  * *error has EAGAIN, which makes the core restart the pass, since rows already served have times from the old T0.
  */
-static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
+static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc,
+                       struct pf_error *error)
 {
     uint64_t shared = atomic_load(&state->start), start = shared;
     if (tsc < shared) {
@@ -398,7 +400,8 @@ static int replay(struct pf_cursor *cursor, const struct position *to, struct pf
     return walk->thread == to->thread && walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
 }
 
-static int push_saved(struct xray_trace_walk *walk, const unsigned char *ids, uint64_t depth, struct pf_error *error)
+static int push_saved(struct xray_trace_walk *walk, const unsigned char *ids, uint64_t depth,
+                      struct pf_error *error)
 {
     for (uint64_t i = 0; i < depth; i++) {
         struct xray_event entry = {.kind = XRAY_ENTER};

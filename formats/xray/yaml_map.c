@@ -77,8 +77,8 @@ static const char *take_yaml_value(struct yaml_map_entry *entry, const char *tex
  * Handles an event of libyaml. `depth` is 1 in the list, and 2 in an entry. Returns NULL, or a message if the file is
  * invalid. Sets *failed, with *error filled, on other errors.
  */
-static const char *take_yaml_event(struct xray_names *names, struct yaml_map_entry *entry, const yaml_event_t *event,
-                                   int depth, bool *failed, struct pf_error *error)
+static const char *take_yaml_event(struct xray_names *names, struct yaml_map_entry *entry,
+                                   const yaml_event_t *event, int depth, bool *failed, struct pf_error *error)
 {
     const char *text = (const char *)event->data.scalar.value;
     bool mapping = event->type == YAML_MAPPING_START_EVENT, scalar = event->type == YAML_SCALAR_EVENT;
