@@ -91,7 +91,7 @@ static void test_cancelling(void)
            pf_numbers_of(&cursor)->next == 6,
        "a walk over records without rows can be cancelled");
     atomic_store(&pass.stop, false);
-    ok(table.ops->next(&cursor, &cell, &error) == 0, "and continued");
+    ok(table.ops->next(&cursor, &cell, &error) == 0, "a walk that was cancelled can be continued");
     table.ops->close(&cursor);
     pf_pass_end(before);
 }

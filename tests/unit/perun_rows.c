@@ -106,7 +106,7 @@ int main(void)
     steps_over("{\"header\":{},\"resources\":[{\"amount\":1}", ",{\"amount\":1}", 5000, "]}",
                "numbering of resources can be cancelled");
     steps_over("{\"header\":{},\"snapshots\":[{\"resources\":[]}", ",{\"resources\":[]}", 5000, "]}",
-               "so can that of snapshots");
+               "numbering of snapshots can be cancelled");
     test_columns(64 << 20, "from memory");
     test_columns(4096, "from a file");
     test_damage_behind();

@@ -48,18 +48,21 @@ static void test_results(const char *folder)
     struct pf_folder *top = pf_folder_new(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), NULL);
     make_folder(folder, "plain");
     make_folder(folder, "marked");
-    ok(is_examined(results, top, "plain", 1, &profile) && !profile, "a folder is examined");
-    ok(!is_examined(results, top, "plain", 1, &profile) && !profile, "and not again while its names stay");
+    ok(is_examined(results, top, "plain", 1, &profile) && !profile, "a folder that is not known is examined");
+    ok(!is_examined(results, top, "plain", 1, &profile) && !profile,
+       "a folder without a change of its names is not examined again");
     write_text(folder, "plain/mark", "!");
-    ok(is_examined(results, top, "plain", 2, &profile) && profile, "a change of its names is noticed");
-    ok(is_examined(results, top, "plain", 2, &profile) && profile, "a profile is examined each time");
+    ok(is_examined(results, top, "plain", 2, &profile) && profile,
+       "a folder with a change of its names is examined again");
+    ok(is_examined(results, top, "plain", 2, &profile) && profile,
+       "a folder that is a profile is examined each time");
     write_text(folder, "marked/mark", "?");
     ok(is_examined(results, top, "marked", 1, &profile) && !profile &&
            is_examined(results, top, "marked", 1, &profile) && !profile,
-       "so is a folder in which a file decides");
+       "a folder that a file's content decides about is examined each time");
     write_text(folder, "marked/mark", "!");
     ok(is_examined(results, top, "marked", 1, &profile) && profile,
-       "which becomes a profile without a change of its names");
+       "a folder becomes a profile by a file's content, without a change of its names");
     pf_folder_free(top);
     pf_probe_results_free(results);
 }
@@ -73,14 +76,15 @@ static void test_settled(void)
     struct pf_stamp stamp = pf_stamp_of(&st);
     ok(pf_stamp_is_settled(&stamp), "a folder that changed an hour ago is settled");
     stamp.device = makedev(0, 40);
-    ok(!pf_stamp_is_settled(&stamp), "but not if a network may change it");
+    ok(!pf_stamp_is_settled(&stamp),
+       "a folder that changed an hour ago is not settled if a network may change it");
     st.st_ctim = now;
     stamp = pf_stamp_of(&st);
     ok(!pf_stamp_is_settled(&stamp),
        "a folder that has just changed may change again within the same tick of the clock");
     st.st_mtim.tv_sec += 86400;
     stamp = pf_stamp_of(&st);
-    ok(!pf_stamp_is_settled(&stamp), "times in the future are not relied on");
+    ok(!pf_stamp_is_settled(&stamp), "a folder with times in the future is not settled");
 }
 
 int main(void)

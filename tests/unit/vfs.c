@@ -363,7 +363,8 @@ static void test_listed(struct pf_fs *fs, const char *folder)
     ok(!result && !pf_each_profile(fs, &paths, note_path, &seen, &error),
        "profiles that a list has found are visited");
     pf_buf_char(&seen, 0);
-    is(seen.data, "bad sub/run ", "in the order of their paths; not those that are gone or new");
+    is(seen.data, "bad sub/run ",
+       "profiles of a list are visited in the order of their paths, without those that are gone or new");
     unlink(path_in(folder, "later"));
     write_text(folder, "log", "3 9 50");
     pf_buf_free(&profiles);
