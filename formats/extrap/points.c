@@ -243,17 +243,20 @@ struct points_look {
     bool cut;         /* some folder was not searched to its end, since a file was found */
 };
 
-static uint64_t ending_bit(const char *name)
+/* Three bits for the ending of a name, as in a Bloom filter; 0 if it has none. */
+static uint64_t ending_bits(const char *name)
 {
+    const uint64_t bit = 1;
     const char *ending = strrchr(name, '.');
-    return ending ? (uint64_t)1 << pf_digest(0, ending, strlen(ending)) % 64 : 0;
+    uint64_t hash = ending ? pf_digest(0, ending, strlen(ending)) : 0;
+    return ending ? bit << hash % 64 | bit << hash / 64 % 64 | bit << hash / 4096 % 64 : 0;
 }
 
 static int look_for_file(void *arg, const char *name, unsigned char type)
 {
     struct points_look *look = arg;
     (void)type;
-    look->endings |= ending_bit(name);
+    look->endings |= ending_bits(name);
     look->found += is_wanted_file(name, look->suffix);
     return look->found || ++look->entries == ENTRIES_MAX;
 }
@@ -276,7 +279,7 @@ bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct points_look look = {.probe = probe, .suffix = suffix, .least = least};
     /* An earlier probe may have listed all names. If none of them has this ending, there is no such file. */
-    bool absent = probe->points_searched && !(probe->points_endings & ending_bit(suffix));
+    bool absent = probe->points_searched && (~probe->points_endings & ending_bits(suffix));
     if (absent || pf_probe_list(probe, ".", look_for_point, &look))
         return false;
     probe->points_searched = !look.cut;
