@@ -7,6 +7,7 @@
 
 #include "formats/driver_extra.h"
 #include "formats/recognise.h"
+#include "fs/clock.h"
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
 
@@ -33,6 +34,8 @@ struct pf_dir {
     struct pf_entry *entry;          /* a folder of SOURCE, held; otherwise NULL */
     char *names;                     /* names in the folder of SOURCE; concatenated, each NUL-terminated */
     size_t names_size;
+    struct pf_stamp stamp; /* of the folder of SOURCE, before its names were read */
+    uint64_t opened;       /* monotonic ms, likewise */
     bool in_profile; /* a folder inside a profile */
     bool superseded; /* the node number belongs to an old version */
 
@@ -44,6 +47,7 @@ struct pf_dir {
     size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
     uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
+    bool plain;               /* all names counted are files that are not profiles, in a folder with a settled stamp */
     uint64_t end;             /* the offset after the last entry in a profile; 0: not known yet */
 };
 
@@ -108,7 +112,15 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
     if (!dir->folder)
         return errno == ENOENT ? ESTALE : errno;
     result = pf_prepare_look(fs, dir->entry, dir->folder, NULL, op);
-    return result ? result : read_names(dir);
+    if (result)
+        return result;
+    struct stat st;
+    dir->opened = pf_monotonic_ms();
+    if (pf_folder_fd(dir->folder) >= 0 && !pf_folder_stat(dir->folder, ".", &st)) {
+        dir->stamp = pf_stamp_of(&st);
+        dir->plain = pf_stamp_is_settled(&dir->stamp);
+    }
+    return read_names(dir);
 }
 
 /* Opens a reference to the folder of a profile. 0 with *ref filled, or an errno value with ref->version NULL. */
@@ -373,6 +385,7 @@ static int look_at_child(struct pf_dir *dir, const struct pf_folder *folder, siz
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
         dir->beside |= beside;
+        dir->plain &= !code && !profile && info->type != PF_ENTRY_DIR;
     }
     pf_lock_drop(&dir->fs->lock);
     return code;
@@ -445,6 +458,8 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     if (failure)
         return -failure;
     note_end(dir, 0);
+    if (dir->plain)
+        pf_entry_set_plain(dir->fs, dir->entry, &dir->stamp, dir->opened);
     size_t number = at - dir->names_size;
     int more = virtual_entry(dir, &number, entry, want_attr, attr);
     entry->next = DOTS + dir->names_size + number + 1;

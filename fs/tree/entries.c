@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "formats/kit/digest.h"
 #include "formats/kit/table.h"
 #include "formats/recognise.h"
 #include "fs/clock.h"
@@ -191,6 +193,8 @@ int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const 
 }
 
 /* ---- entries with node numbers ------------------------------------------------------------------ */
+
+enum { PLAIN_MS = 2000 };
 
 /* The length of an entry's path, including one slash per name; -1 with errno. Called with fs->lock held. */
 static ssize_t path_size(const struct pf_entry *entry)
@@ -459,6 +463,35 @@ void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry)
         parent->holds--;
         entry = parent;
     }
+}
+
+static uint64_t stamp_digest(const struct pf_stamp *stamp)
+{
+    return pf_digest(1, stamp, sizeof *stamp);
+}
+
+void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed)
+{
+    pf_lock_take(&fs->lock);
+    entry->plain = stamp_digest(stamp);
+    entry->plain_ms = listed;
+    pf_lock_drop(&fs->lock);
+}
+
+bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st)
+{
+    const struct pf_stamp stamp = pf_stamp_of(st);
+    char name[NAME_MAX + 1];
+    pf_lock_take(&fs->lock);
+    const struct pf_entry *entry = pf_entry_get(fs, PF_ROOT_INO);
+    for (size_t n; entry && *path; path += n + (path[n] == '/')) {
+        n = strcspn(path, "/");
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        entry = pf_entry_find(fs, entry, name);
+    }
+    bool plain = entry && entry->plain == stamp_digest(&stamp) && pf_monotonic_ms() - entry->plain_ms < PLAIN_MS;
+    pf_lock_drop(&fs->lock);
+    return plain;
 }
 
 bool pf_root_is_profile(struct pf_fs *fs)

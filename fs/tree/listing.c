@@ -288,7 +288,7 @@ static int visit_path(struct crawl_walk *walk, struct todo *todo, const char *pa
     if (code) /* ENOENT: removed meanwhile */
         return note_unknown(walk, path, &info, code, error);
     if (info.type == PF_ENTRY_DIR)
-        return walk_into(walk, todo, path, error);
+        return pf_entry_is_plain(walk->fs, path, &info.st) ? 0 : walk_into(walk, todo, path, error);
     if (info.type != PF_ENTRY_PROFILE)
         return 0;
     if (walk->found)

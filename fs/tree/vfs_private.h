@@ -30,6 +30,8 @@ struct pf_entry {
     struct stat st;
     const struct pf_driver *driver;
     struct pf_version *version; /* PROFILE: the current version */
+    /* A folder that had neither profiles nor folders when it was listed: digest of its stamp, monotonic ms; otherwise 0. */
+    uint64_t plain, plain_ms;
 };
 
 /*
@@ -205,6 +207,14 @@ void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info);
 /* Drops a hold; the last one frees the entry. Called with fs->lock held. */
 void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
+
+/* Notes that a folder with this settled stamp, listed at a time in monotonic ms, has neither profiles nor folders. */
+void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed);
+/*
+ * True if the folder at a path below SOURCE had neither profiles nor folders when a program listed it within the last 2 s,
+ * and its names have not changed since then. Does not notice a file that has been rewritten in place as a profile.
+ */
+bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 

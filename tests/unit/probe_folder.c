@@ -7,10 +7,22 @@
 
 extern const struct pf_driver marked_driver;
 
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "fs/tree/listing.h"
 #include "tests/unit/vfs_fixture.h"
+
+static time_t later; /* seconds that have passed since the test began */
+
+/* All files are an hour old: their times are settled. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    long result = syscall(SYS_clock_gettime, clock, now);
+    now->tv_sec += clock == CLOCK_REALTIME ? 3600 : later;
+    return (int)result;
+}
 
 static unsigned asked; /* number of folders that the driver has examined */
 
@@ -87,10 +99,72 @@ static void test_settled(void)
     ok(!pf_stamp_is_settled(&stamp), "a folder with times in the future is not settled");
 }
 
+/* Returns the paths of all profiles, each with a space after it. */
+static char *all_profiles(struct pf_fs *fs)
+{
+    struct pf_error error;
+    struct pf_buf profiles = {0}, archives = {0}, paths = {0};
+    if (pf_list_profiles(fs, &profiles, &archives, &paths, &error))
+        abort();
+    for (size_t i = 0; i < paths.size; i++)
+        paths.data[i] = paths.data[i] ? paths.data[i] : ' ';
+    pf_buf_char(&paths, 0);
+    pf_buf_free(&profiles);
+    pf_buf_free(&archives);
+    return paths.data;
+}
+
+static void profiles_are(struct pf_fs *fs, const char *want, const char *behaviour)
+{
+    char *have = all_profiles(fs);
+    is(have, want, behaviour);
+    free(have);
+}
+
+static void list_folder(struct pf_fs *fs, const char *name)
+{
+    struct pf_dir *dir = NULL;
+    uint64_t ino = ino_of(fs, name);
+    if (open_dir(fs, ino, &dir))
+        abort();
+    free(names_in(dir));
+    pf_fs_closedir(dir);
+}
+
+static void test_listed_folders(const char *folder)
+{
+    const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    make_folder(folder, "leaf");
+    write_text(folder, "leaf/notes", "text");
+    utimensat(AT_FDCWD, path_in(folder, "leaf"), old, 0);
+    struct pf_fs *fs = fs_of(folder, false);
+    list_folder(fs, "leaf");
+    write_text(folder, "leaf/notes", "3 9 50");
+    profiles_are(fs, "", "a folder that a program has just listed is not walked into");
+    later = 3;
+    profiles_are(fs, "leaf/notes ", "but 2 s later: a file in it has been rewritten");
+    write_text(folder, "leaf/notes", "text");
+    list_folder(fs, "leaf");
+    write_text(folder, "leaf/new", "3 9 50");
+    profiles_are(fs, "leaf/new ", "or at once if its names have changed");
+    list_folder(fs, "leaf");
+    write_text(folder, "leaf/notes", "3 9 50");
+    profiles_are(fs, "leaf/new leaf/notes ", "or if it has profiles");
+    unlink(path_in(folder, "leaf/new"));
+    write_text(folder, "leaf/notes", "text");
+    make_folder(folder, "leaf/inner");
+    utimensat(AT_FDCWD, path_in(folder, "leaf"), old, 0);
+    list_folder(fs, "leaf");
+    write_text(folder, "leaf/inner/new", "3 9 50");
+    profiles_are(fs, "leaf/inner/new ", "or folders");
+    pf_fs_free(fs);
+}
+
 int main(void)
 {
     char folder[64];
     temp_dir_make(folder);
+    test_listed_folders(folder);
     test_results(folder);
     test_settled();
     temp_dir_remove(folder);
