@@ -48,7 +48,7 @@ struct pf_dir {
     uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
     bool plain;               /* all names counted are files that are not profiles, in a folder with a settled stamp */
-    uint64_t end;             /* the offset after the last entry in a profile; 0: not known yet */
+    uint64_t end; /* the offset after the last entry of a profile, or the last name shown in SOURCE; 0: not known yet */
 };
 
 static bool dirent_is_among(const char *names, size_t size, const char *name)
@@ -240,7 +240,16 @@ static void end_reading(struct pf_dir *dir)
         pf_node_ref_close(&ref);
 }
 
-/* Records that a reader has reached the end. offset: the offset after the last entry in a profile; otherwise 0. */
+/* The offset from which on nothing is shown; 0: not known yet. */
+static uint64_t known_end(const struct pf_dir *dir)
+{
+    pf_lock_take(&dir->fs->lock);
+    uint64_t end = dir->end;
+    pf_lock_drop(&dir->fs->lock);
+    return end;
+}
+
+/* Records that a reader has reached the end: nothing is shown from `offset` on, except virtual folders. */
 static void note_end(struct pf_dir *dir, uint64_t offset)
 {
     pf_lock_take(&dir->fs->lock);
@@ -438,6 +447,9 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {
+    uint64_t end = known_end(dir), start = at < dir->names_size ? at : dir->names_size;
+    if (end && DOTS + start >= end && at < dir->names_size)
+        at = dir->names_size;
     struct pf_folder *folder = at < dir->names_size ? folder_of(dir) : NULL;
     if (at < dir->names_size && !folder)
         return -errno;
@@ -457,7 +469,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     int failure = count_children(dir);
     if (failure)
         return -failure;
-    note_end(dir, 0);
+    note_end(dir, DOTS + start);
     if (dir->plain)
         pf_entry_set_plain(dir->fs, dir->entry, &dir->stamp, dir->opened);
     size_t number = at - dir->names_size;
@@ -534,9 +546,7 @@ static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *
                          struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_node_ref ref;
-    pf_lock_take(&dir->fs->lock);
-    uint64_t end = dir->end;
-    pf_lock_drop(&dir->fs->lock);
+    uint64_t end = known_end(dir);
     if (end && offset >= end)
         return 0;
     int result = ref_of(dir, &ref, op);

@@ -120,18 +120,24 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
  * Classifies the profile made from the folder itself. It is not an entry on disk, so it has the attributes of the
  * folder.
  */
-static int classify_beside(const struct pf_folder *folder, struct pf_entry_info *info)
+static int classify_beside(struct pf_fs *fs, const struct pf_folder *folder, struct pf_entry_info *info)
 {
-    struct pf_folder *self = pf_folder_open(folder, ".");
+    int result = pf_folder_stat(folder, ".", &info->st);
+    struct pf_stamp stamp = pf_stamp_of(&info->st);
+    bool stored = !result && pf_folder_fd(folder) >= 0 && pf_stamp_is_settled(&stamp);
+    stamp.inode = ~stamp.inode; /* the result of the folder itself is another one */
+    if (stored && pf_probe_results_get(fs->probe_results, &stamp, PF_BESIDE_NAME, info))
+        return ENOENT;
+    struct pf_folder *self = result ? NULL : pf_folder_open(folder, ".");
     if (!self)
-        return pf_is_transient(errno) ? errno : ENOENT;
+        return result ? result : pf_is_transient(errno) ? errno : ENOENT;
     struct pf_probe what = {
         .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    what.failure = pf_folder_stat(self, ".", &info->st);
-    if (!what.failure)
-        info->driver = pf_recognise_beside(&what, &info->probe);
+    info->driver = pf_recognise_beside(&what, &info->probe);
     pf_folder_free(self);
     info->type = PF_ENTRY_PROFILE;
+    if (stored && !what.failure && !what.looked_inside)
+        pf_probe_results_put(fs->probe_results, &stamp, PF_BESIDE_NAME, info, false);
     return what.failure ? what.failure : info->driver ? 0 : ENOENT;
 }
 
@@ -166,7 +172,7 @@ static int classify(struct pf_fs *fs, const struct pf_folder *folder, const char
     *info = (struct pf_entry_info){0};
     int result = stat_name(fs, folder, name, &info->st);
     if (result)
-        return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(folder, info) : result;
+        return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(fs, folder, info) : result;
     if (fs->options.others && pf_folder_fd(folder) >= 0)
         info->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, info->st.st_mode);
     mode_t mode = info->st.st_mode;

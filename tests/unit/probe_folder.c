@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Folders that are not profiles: a result that depends on the names in the folder is stored, any other is not. */
-#define FURTHER_DRIVERS &marked_driver,
+#define FURTHER_DRIVERS &marked_driver, &beside_driver,
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 #include "formats/probe.h"
 
-extern const struct pf_driver marked_driver;
+extern const struct pf_driver marked_driver, beside_driver;
 
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -37,6 +38,21 @@ static void probe_marked(struct pf_probe *probe, struct pf_probe_result *result)
 
 const struct pf_driver marked_driver = {
     .name = "marked", .title = "marked folders", .version = 1, .directories = true, .probe = probe_marked};
+
+/* A folder with the name `points` in it is the source of a profile beside its entries. */
+static void probe_beside(struct pf_probe *probe, struct pf_probe_result *result)
+{
+    asked++;
+    result->confidence = pf_probe_has(probe, "points") ? 16 : 0;
+}
+
+static struct pf_driver_extra beside_extra = {.beside = true};
+const struct pf_driver beside_driver = {.name = "beside",
+                                        .title = "folders of points",
+                                        .version = 1,
+                                        .directories = true,
+                                        .probe = probe_beside,
+                                        .extra = &beside_extra};
 
 /* Probes the folder `name`. Returns true if the driver has examined it. */
 static bool is_examined(struct pf_probe_results *results, const struct pf_folder *top, const char *name,
@@ -77,6 +93,32 @@ static void test_results(const char *folder)
        "a folder becomes a profile by a file's content, without a change of its names");
     pf_folder_free(top);
     pf_probe_results_free(results);
+}
+
+/* Returns the number of times that a driver has been asked about a profile beside the entries of a folder. */
+static unsigned asked_beside(struct pf_fs *fs, const struct pf_folder *folder, int want)
+{
+    struct pf_entry_info info;
+    unsigned before = asked;
+    if (pf_classify(fs, folder, PF_BESIDE_NAME, &info) != want)
+        abort();
+    return asked - before;
+}
+
+static void test_beside(const char *folder)
+{
+    const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    make_folder(folder, "study");
+    utimensat(AT_FDCWD, path_in(folder, "study"), old, 0);
+    struct pf_fs *fs = fs_of(folder, false);
+    struct pf_folder *study =
+        pf_folder_new(open(path_in(folder, "study"), O_RDONLY | O_DIRECTORY | O_CLOEXEC), NULL);
+    ok(asked_beside(fs, study, ENOENT) == 1 && asked_beside(fs, study, ENOENT) == 0,
+       "that no profile is beside the entries is stored, too");
+    make_folder(folder, "study/points");
+    ok(asked_beside(fs, study, 0) == 1 && asked_beside(fs, study, 0) == 1, "until its names change");
+    pf_folder_free(study);
+    pf_fs_free(fs);
 }
 
 static void test_settled(void)
@@ -166,6 +208,7 @@ int main(void)
     temp_dir_make(folder);
     test_listed_folders(folder);
     test_results(folder);
+    test_beside(folder);
     test_settled();
     temp_dir_remove(folder);
     return done();
