@@ -80,7 +80,7 @@ struct afperf_ref {
     struct afperf_id id;
     uint32_t segment;
     bool defined;          /* a RunInfo or SectionInfo of the segment defines it */
-    bool maybe;            /* the id, of a short SectionInfo, is a timestamp if no run has this id */
+    bool maybe;            /* the id is from a short SectionInfo, and is a timestamp if no run has it */
     uint32_t object;       /* the run or section that it is resolved to, or AFPERF_NONE */
     uint64_t offset, line; /* of the first record that needs it; line 0: no record needs it */
     uint32_t current;      /* reference of the run that is current at that record */
@@ -110,7 +110,7 @@ enum afperf_type_field {
     AFPERF_TYPE_FIELDS
 };
 
-/* A measurement type: all definitions of an id that belong to one run. */
+/* A measurement type, which combines all definitions of an id that belong to one run. */
 struct afperf_measure {
     uint64_t id;
     uint32_t run; /* a reference until runs are resolved, then the run */
@@ -166,11 +166,11 @@ struct afperf_event {
     uint64_t id;           /* id of the region or interval; of data, id of the region, section or run */
     uint64_t other;        /* tags of a region that starts, see afperf_tags; of data, id of the interval */
     uint32_t owner;        /* reference of the run of a region or data, or of the section of an interval */
-    uint32_t label;        /* start of a region: string of the tree, or PF_NO_STRING */
-    uint8_t kind, type;    /* enum afperf_event_kind; data: enum afperf_type */
+    uint32_t label;        /* label of a region that starts, a string of the tree or PF_NO_STRING */
+    uint8_t kind, type;    /* enum afperf_event_kind; of data, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* only of data: the record has an aggregation type */
-    bool apart;     /* data: no start or stop since the last RunInfo, so without id they have no region */
+    bool apart;     /* only of data: since the last RunInfo, there was no start or stop to belong to */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -221,7 +221,7 @@ struct afperf_interval {
     bool closed, id_given;
 };
 
-/* What a data record is about; _RUN_REGIONS and _RUN_SECTIONS: all regions or sections of a run. */
+/* What a data record is about. RUN_REGIONS and RUN_SECTIONS are all regions or sections of a run. */
 enum afperf_scope {
     AFPERF_SCOPE_RUN,
     AFPERF_SCOPE_REGION,
@@ -273,19 +273,19 @@ struct afperf_model {
 
     struct afperf_names names[AFPERF_THINGS];
     struct afperf_run *runs;         /* in file order */
-    struct afperf_measure *measures; /* once runs are resolved: sorted by id, then run */
+    struct afperf_measure *measures; /* sorted by id, then run, once runs are resolved */
     struct afperf_section *sections; /* in file order */
     /* A segment begins at a version header, since files may be concatenated. Ids refer to objects of their own segment first. */
     struct afperf_segment {
         uint64_t offset; /* of its header */
         uint64_t events; /* number of events before it */
     } * segments;
-    struct afperf_pause *pauses; /* once runs are resolved: sorted by run, then start */
+    struct afperf_pause *pauses; /* sorted by run, then start, once runs are resolved */
     size_t n_runs, n_measures, n_sections, n_segments, n_pauses;
     size_t runs_room, measures_room, sections_room, segments_room, pauses_room;
 
     /* During the pass only; owned by the run. */
-    struct pf_store *events, *links;     /* struct afperf_event; struct afperf_link, one per event */
+    struct pf_store *events, *links;     /* of struct afperf_event, and of one struct afperf_link each */
     struct pf_sorter *nested;            /* struct afperf_nested, one per region, by number */
     struct pf_sorter *intervals;         /* struct afperf_interval, by row */
     struct pf_sorter *covers;            /* intervals by section and start, see sections.c */

@@ -30,7 +30,7 @@ struct afperf_id {
     bool given;
 };
 
-/* One measurement of a data record: its type and value. */
+/* A measurement of a data record, which is a type and a value. */
 struct afperf_pair {
     uint64_t type_id;
     struct afperf_text value;

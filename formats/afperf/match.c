@@ -94,7 +94,7 @@ struct matching {
     struct afperf_model *model;
     struct pf_sorter *events, *links;
 
-    /* While the sorter of events is filled. */
+    /* Used while the sorter of events is filled. */
     struct afperf_walk walk;
     struct afperf_event block; /* the last start or stop */
     uint32_t n_regions;

@@ -20,7 +20,7 @@ static void sort_moment(struct afperf_nesting *nesting, uint32_t run, struct afp
     afperf_sort(nesting->model, nesting->moments, &moment);
 }
 
-/* Returns the name of a region in its path: its label, else its id. */
+/* Returns the name of a region in its path, which is its label or, if it has none, its id. */
 static uint32_t name_of_region(struct afperf_model *model, const struct afperf_event *start)
 {
     char id[AFPERF_HEX];

@@ -28,7 +28,7 @@ bool afperf_double(struct afperf_text text, double *value);
 
 /* Datatype of a measurement's values. */
 enum afperf_datatype {
-    AFPERF_ANY, /* unknown or missing: an integer if possible, else floating point, else text */
+    AFPERF_ANY, /* unknown or missing; a value is an integer if possible, else floating point, else text */
     AFPERF_DOUBLE,
     AFPERF_INT32,
     AFPERF_INT64,

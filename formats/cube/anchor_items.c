@@ -128,7 +128,7 @@ void pf_cube_start_metric(struct pf_cube_reading *reading)
     const char *kind = anchor_attribute(reading, "type"), *shown = anchor_attribute(reading, "viztype");
     int64_t id = integer_or(anchor_attribute(reading, "id"), -1);
     if (!kind)
-        kind = "EXCLUSIVE"; /* children may have no type */
+        kind = "EXCLUSIVE"; /* child metrics may have no type */
     kind = keep_trimmed(reading, kind, strlen(kind));
     pf_run_check(run, pf_array_room(&cube->metrics, &cube->room_metrics, cube->n_metrics,
                                     sizeof *cube->metrics, run->error));

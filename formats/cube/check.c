@@ -17,7 +17,7 @@ struct check {
     const struct pf_cube *cube;
     const struct pf_cube_metric *metric;
     struct pf_cube_sums sums;
-    union pf_cube_number *totals; /* by call path: sum over all locations; only if adds_up */
+    union pf_cube_number *totals; /* sum of each call path over all locations; only if adds_up */
     bool adds_up;                 /* values add up over locations, and all checks are made */
     uint64_t wrapped;             /* number of values that may have gone below zero */
 };

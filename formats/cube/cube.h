@@ -216,8 +216,8 @@ struct pf_cube_sums {
     uint32_t rows;                              /* maximum number of call paths in a range */
     const struct pf_cube_metric *metric;        /* the metric of the current range; NULL: none */
     uint32_t first, end;                        /* the current range of call paths */
-    union pf_cube_number *stored;               /* the range's rows: one number per call path and location */
-    bool *there;                                /* by call path: it has a row */
+    union pf_cube_number *stored;               /* rows of the range; one number per call path and location */
+    bool *there;                                /* whether each call path has a row */
     union pf_cube_number *derived, *term;       /* the values that are not stored, and a buffer for a row */
     bool is_derived;                            /* `derived` is filled */
 };

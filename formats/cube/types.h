@@ -154,7 +154,7 @@ struct pf_cube {
     bool broken;                      /* the anchor is too damaged to assign values */
     struct pf_tree *tree;             /* owned unless tree_taken */
     bool tree_taken;                  /* the profile has taken ownership of the tree as its contexts */
-    const char *kinds[PF_CUBE_KINDS]; /* kinds of call paths: the roles of their regions */
+    const char *kinds[PF_CUBE_KINDS]; /* the kinds of call paths, which are the roles of their regions */
     size_t n_kinds;
     struct pf_cube_path *paths;
     struct pf_rows *regions, *system;

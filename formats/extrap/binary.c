@@ -38,7 +38,7 @@ struct extrap_binary {
     struct pf_ids uses;                       /* string of a name -> number of regions that have this name */
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
     struct pf_ids modelers;                   /* number of a generator, in file order -> its name */
-    bool has_options;                         /* a generator has options: in such files, models have RE */
+    bool has_options;                         /* a generator has options; the models of such files have RE */
     struct pf_formula formula, skipped;
 };
 
@@ -438,7 +438,7 @@ static void skip_model_rest(struct extrap_binary *binary)
 
 static void read_model(struct extrap_binary *binary)
 {
-    static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: newer files only */
+    static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* only newer files have RE */
     struct pf_study *study = binary->study;
     struct pf_formula *formula = &binary->formula;
     struct pf_fit_function model = {.metric = pf_ids_find(&binary->metrics, take_int(binary)), .has = 0};

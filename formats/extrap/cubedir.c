@@ -117,7 +117,7 @@ static void add_statistics(struct pf_statistics *sum, const struct pf_statistics
     sum->has_median &= more->has_median;
 }
 
-/* Ends the current point: adds its statistics to of[]. */
+/* Ends the current point, and adds its statistics to of[]. */
 static int end_point(struct statistics *statistics, uint32_t point, struct pf_error *error)
 {
     if (!statistics->groups)

@@ -16,8 +16,8 @@ struct pf_formula {
     struct pf_run *run;
     PF_LIST(char) text; /* not terminated */
     bool
-        too_long; /* the text is incomplete: it has PF_FORMULA_MAX bytes; the caller checks this at the end */
-    bool in_sum, in_product; /* the next term (the next factor) needs an operator in front of it */
+        too_long; /* the text was cut at PF_FORMULA_MAX bytes; the caller checks this at the end */
+    bool in_sum, in_product; /* the next term, or the next factor, needs an operator in front of it */
 };
 
 /* Makes a function empty again. */
@@ -38,7 +38,7 @@ void pf_formula_function(struct pf_formula *formula, struct pf_fraction constant
 /* Begins a term of the sum. */
 void pf_formula_term(struct pf_formula *formula);
 
-/* Appends a numeric factor. Omits a factor of 1 if other factors follow (`alone`: none follows). */
+/* Appends a numeric factor. Omits a factor of 1, unless no other factor follows (`alone`). */
 void pf_formula_coefficient(struct pf_formula *formula, struct pf_fraction coefficient, bool alone);
 
 /* Appends a factor `parameter^(exponent)`, or `log2(parameter)^(exponent)`. */

@@ -62,7 +62,7 @@ struct pf_json_amount {
 };
 pf_json_taker pf_json_take_amount;
 
-/* Takes the coordinates of a point: an array of numbers, or a single number. */
+/* Takes the coordinates of a point, which are an array of numbers or a single number. */
 struct pf_json_point {
     struct pf_point of;
     bool known; /* the value has been read to its end */

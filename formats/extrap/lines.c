@@ -22,7 +22,7 @@ struct lines {
     uint32_t metric, context; /* PF_NO_STRING, PF_NO_CONTEXT: not seen yet */
     struct pf_point point;
     unsigned parameters; /* number of parameters seen so far */
-    unsigned known;      /* bit i: coordinate i has been seen */
+    unsigned known;      /* bit i is set if coordinate i has been seen */
     bool has_parameters, has_value;
 };
 

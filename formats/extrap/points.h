@@ -40,7 +40,7 @@ struct pf_pointdirs {
         size_t n_files, room_files;
         const char *problem;      /* why the folder is skipped; NULL: it is a point */
         struct pf_pointdir point; /* parsed from the name */
-    } * entries; /* after pf_pointdirs_finish: points by values, then name; then skipped folders */
+    } * entries; /* pf_pointdirs_finish sorts the points, by values and name, before the skipped folders */
     size_t count, room, points;          /* the first `points` entries are points */
     unsigned parameters;                 /* number of parameters that are kept */
     unsigned numbers[PF_PARAMETERS_MAX]; /* index in point.parameters of each kept parameter */

@@ -340,7 +340,7 @@ enum {
     DIRECTORY_MAX = 4096 /* maximum number of directory entries that are examined */
 };
 
-/* A member that identifies the format: experiment.json or saved values. */
+/* A member that identifies the format. It is experiment.json or a part of saved values. */
 struct sign {
     bool found, experiment; /* `experiment` tells that the member is experiment.json */
     unsigned examined;      /* number of directory entries examined */

@@ -122,10 +122,10 @@ static bool read_chunk_part(const struct pf_zip_file *file, void *buffer, size_t
 struct array {
     uint64_t data;        /* offset of the numbers */
     uint64_t rows, count; /* number of rows, and of all numbers */
-    bool integer;         /* little-endian numbers: signed 64-bit integers, otherwise doubles */
+    bool integer;         /* the little-endian numbers are signed 64-bit integers; otherwise doubles */
 };
 
-/* Parses a shape: "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */
+/* Parses a shape such as "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */
 static bool read_shape(const char *at, struct array *array)
 {
     const char *open = at + strcspn(at, "(");
@@ -157,7 +157,10 @@ static bool read_dictionary(const char *text, struct array *array)
     return array->integer || !strncmp(type, "'<f8'", 5);
 }
 
-/* Reads a header of version 1: magic, version, size of the dictionary (two bytes), dictionary. */
+/*
+ * Reads a header of version 1. It has the magic bytes, the version, the size of the dictionary in two bytes, and the
+ * dictionary.
+ */
 static bool read_array_header(const struct pf_zip_file *arrays, uint64_t offset, struct array *array)
 {
     unsigned char head[10];

@@ -75,7 +75,7 @@ void pf_study_declare(struct pf_model *model, bool models);
 struct pf_study_reading {
     void (*read)(struct pf_run *run,
                  void *reading); /* makes `study` by pf_study_new and hands it to pf_study_made */
-    bool head;                   /* the study is to be kept as the head: only its parameters are needed */
+    bool head;                   /* the study is to be kept as the head, for its parameters only */
     struct pf_input *input;      /* the input that `read` reads; NULL: it uses other sources */
     struct pf_study *study;      /* the study that was made */
 };

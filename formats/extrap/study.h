@@ -93,13 +93,13 @@ struct pf_list {
 /* Measures of how well a model fits. */
 enum pf_fit { PF_RSS, PF_RRSS, PF_SMAPE, PF_AR2, PF_RE, PF_FITS };
 
-/* A fitted model: a function of the parameters for a metric of a call path. */
+/* A fitted model, which is a function of the parameters for a metric of a call path. */
 struct pf_fit_function {
     uint32_t modeler; /* index in `modelers`, or PF_NO_STRING */
     uint32_t context, metric;
     uint32_t function; /* index in `functions` */
     uint32_t next;     /* next model of the same context, or PF_NO_MODEL; set by pf_study_finish */
-    uint32_t has;      /* bit i: fits[i] is known */
+    uint32_t has;      /* bit i is set if fits[i] is known */
     double fits[PF_FITS];
 };
 
@@ -172,7 +172,7 @@ struct pf_study {
     struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
-    uint64_t next_step, steps; /* of progress: where the next report is due, and the total */
+    uint64_t next_step, steps; /* offset of the next progress report, and the total */
     struct pf_place next;      /* place of the next value */
 };
 
@@ -183,7 +183,7 @@ struct pf_study {
 struct pf_study *pf_study_new(struct pf_run *run, struct pf_input *input, uint64_t end);
 void pf_study_free(struct pf_study *study);
 
-/* Reports the progress of the pass: it has reached this offset. */
+/* Reports to the pass that reading has reached this offset. */
 void pf_study_step(struct pf_study *study, uint64_t at);
 
 /*
@@ -251,7 +251,7 @@ struct pf_point {
     bool broken;    /* a coordinate was missing or not a number, and is NaN */
 };
 
-/* Adds a coordinate. NULL: it is missing or not a number, and the point becomes broken. */
+/* Adds a coordinate. If it is NULL, it was missing or not a number, and the point becomes broken. */
 void pf_point_add(struct pf_point *point, const double *coordinate);
 
 /*

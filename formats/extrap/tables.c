@@ -118,7 +118,7 @@ static const struct pf_column model_columns[] = {
     {"rRSS", PF_PLAIN, 0},     {"SMAPE", PF_PLAIN, 0},       {"AR2", PF_PLAIN, 0},     {"RE", PF_PLAIN, 0},
     {"function", PF_PLAIN, 0}, {"name", PF_CONTEXT_NAME, 0},
 };
-/* Indexes of columns in value_columns, statistics_columns (2) and model_columns. */
+/* Indexes of columns in value_columns, statistics_columns (two of them) and model_columns. */
 enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -158,7 +158,7 @@ struct extrap_text {
     uint32_t metric, context; /* of the last METRIC and REGION; PF_NO_STRING, PF_NO_CONTEXT: none yet */
     uint32_t series;          /* series of the DATA lines; PF_NO_SERIES: no DATA line yet */
     uint32_t lines;           /* number of the series' DATA lines so far */
-    bool over;                /* there were more DATA lines than points: further ones are skipped */
+    bool over;                /* there were more DATA lines than points, so further ones are skipped */
 
     unsigned depth;        /* number of open parentheses in a POINTS line */
     bool inner;            /* the line has nested parentheses */

@@ -290,7 +290,7 @@ static void note_stray(struct experiment_reading *reading, const char *text)
     reading->strays = true;
 }
 
-/* Adds the root context. The file does not contain its id: 1 in 2.x, 0 in 4.0. */
+/* Adds the root context. Its id, which the file does not contain, is 1 in 2.x and 0 in 4.0. */
 static void experiment_data(struct experiment_reading *reading)
 {
     uint64_t id = reading->state->layout == HPC_OLD;

@@ -52,7 +52,7 @@ bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *nam
 struct hpc_metric_facts {
     int64_t id;
     const char *name;   /* as written in the database */
-    const char *suffix; /* appended to a name in brackets if several metrics share it; NULL: none */
+    const char *suffix; /* appended in brackets to a name that several metrics share; NULL: none */
     const char *scope;  /* "" if unknown */
     const char *description;
 };
@@ -164,7 +164,7 @@ void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model);
 /* Reads the head, up to the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout. */
 void hpc_experiment_open(struct pf_run *run);
 
-/* Reads the rest into an empty model, and the summary's values for 2.x. */
+/* Reads the rest into an empty model. In 2.x, this includes the summary's values. */
 void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */

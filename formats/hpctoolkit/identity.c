@@ -171,7 +171,7 @@ static void add_identity_fields(struct pf_run *run, const struct hpc_thread *thr
         if (field < FIELDS && cells[field].type == PF_ABSENT)
             cells[field] = pf_uint(element->logical);
     }
-    /* Dense tables of 2.x do not declare how many of their values are not zero. */
+    /* In 2.x, the number of values is not known, since a dense table does not declare it. */
     if (state->layout != HPC_OLD) {
         cells[VALUES] = pf_uint(thread->block.n_values);
         cells[CONTEXTS] = pf_uint(thread->block.n_contexts);

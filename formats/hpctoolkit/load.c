@@ -17,7 +17,7 @@ struct hpc_search {
     struct hpc_block_reader *reader;
     struct pf_ids found;
     PF_LIST(uint32_t) ids; /* in order of discovery */
-    uint64_t done, total;  /* pairs read so far, and all pairs: the progress of the pass */
+    uint64_t done, total;  /* number of pairs read so far, and of all pairs, to report progress */
     uint64_t left;         /* bytes of pairs and values that blocks may still refer to */
 };
 

@@ -116,7 +116,7 @@ struct metrics {
     bool draft;
     unsigned scope_stride, statistic_stride;
     struct instances threads, summary;
-    struct pf_hash_table names; /* of the list that arrange_instances works on: name -> first instance */
+    struct pf_hash_table names; /* maps a name to its first instance in the list that is being arranged */
 };
 
 static void add_instance(struct metrics *all, struct instances *instances, const struct instance *instance)
@@ -214,7 +214,7 @@ static void read_instances(struct metrics *all)
     struct hpc_meta *meta = all->meta;
     uint64_t offset = meta->sections[METRICS].offset;
     const unsigned char *section =
-        hpc_meta_record(meta, offset, 15); /* not NULL: hpc_meta_open has read it */
+        hpc_meta_record(meta, offset, 15); /* is not NULL, since hpc_meta_open has read it */
     uint64_t metrics = pf_u64(section, false), least = all->draft ? 24 : 28;
     uint32_t count = pf_u32(section + 8, false);
     unsigned stride = section[12];

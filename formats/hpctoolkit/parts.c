@@ -110,7 +110,7 @@ void hpc_parts_open(struct pf_run *run)
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return;
-    /* This is normal: writers keep values per thread only on request. */
+    /* This is normal, because writers keep values per thread only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
     pf_run_check(run, pf_rows_add(run->model->info, values, run->error));

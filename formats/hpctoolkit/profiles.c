@@ -104,7 +104,7 @@ struct profiles_reading {
     struct hpc_state *state;
     struct pf_window window, others; /* of the records, and of the data that records refer to */
     struct hpc_block_reader *blocks;
-    bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
+    bool seen[1 << 16]; /* whether the metric of each id has a value other than zero; ids have 16 bits */
 };
 
 static void free_profiles_reading(struct profiles_reading *reading)

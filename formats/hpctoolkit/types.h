@@ -9,7 +9,7 @@
 
 /* Types of the driver: contexts, metrics, threads. */
 
-/* The layout of a database: which files it has, and the records in them. */
+/* The layout of a database, which determines its files and the records in them. */
 enum hpc_layout {
     HPC_META,  /* releases since 2022.10: meta.db, little-endian */
     HPC_DRAFT, /* development versions of 2022 before that: same files, different records */
@@ -139,7 +139,7 @@ enum hpc_identifier {
     HPC_IDENTIFIERS
 };
 
-/* One element of a thread's identity: `RANK 3`. */
+/* One element of a thread's identity, such as `RANK 3`. */
 struct hpc_identity {
     uint16_t kind;
     bool shows_physical; /* print the physical number in addition to the logical one */
@@ -211,7 +211,7 @@ struct hpc_state {
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;
     bool has_summary;
-    uint32_t summary_profile; /* index of the summary's profile: usually 0 */
+    uint32_t summary_profile; /* index of the summary's profile, usually 0 */
     struct hpc_block summary;
     struct hpc_threads threads;
     struct hpc_model model;

@@ -162,7 +162,7 @@ static bool is_base_name(const struct pf_cell *path)
            !(path->text[0] == '.' && (path->size == 1 || (path->size == 2 && path->text[1] == '.')));
 }
 
-/* Maximum number of links: nobody reads a longer folder. The table has all entries. */
+/* Maximum number of links, since nobody reads a longer folder. The table has all entries. */
 enum { LINKS_MAX = 20000 };
 
 /*

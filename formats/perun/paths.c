@@ -32,7 +32,7 @@ struct perun_paths {
     struct path_slot {
         uint64_t hash; /* of trace, uid and command; 0: the slot is free */
         uint32_t context, uid;
-    } * slots; /* SLOTS */
+    } * slots; /* an array of SLOTS */
     char name[NAME_MAX_SIZE];
     size_t name_size, file_size; /* size of `name`, and of the file name that it begins with (0: none) */
     uint32_t line;               /* the source line that `name` contains; 0: none */

@@ -91,7 +91,7 @@ struct perun_value {
 struct perun_region {
     bool numbered; /* a snapshot, with this number */
     bool used;     /* has at least one resource or entry */
-    bool declared; /* it is an object in the file: `time` is that object's, never a resource's */
+    bool declared; /* it is an object in the file, so `time` is that object's, never a resource's */
     int64_t number;
     uint32_t partition;
     struct pf_cell time; /* a text is owned by the tree's strings */
@@ -119,7 +119,7 @@ struct perun_data {
 
     struct pf_rows *properties; /* key, value; only perun_add_property adds rows */
     struct pf_strings *property_keys;
-    uint32_t *property_rows; /* by number of a key in property_keys: its last row */
+    uint32_t *property_rows; /* the last row of each key in property_keys, by the key's number */
     size_t property_rows_room;
     size_t properties_text;         /* bytes of the keys and values */
     struct pf_rows *models;         /* rows of models.csv */
@@ -199,7 +199,7 @@ extern const struct pf_note_kind perun_problems[];
 
 /* A whole value of the file. An object or list is JSON text. */
 struct perun_raw {
-    struct pf_json_token token; /* event PF_JSON_END: the value is absent. token.text points into `text` */
+    struct pf_json_token token; /* its event is PF_JSON_END if there is no value; token.text is in `text` */
     struct pf_json_buffer text;
 };
 
@@ -414,7 +414,7 @@ struct perun_model {
     bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
-        n_values; /* values of buckets or points: index of the first in data->model_values, and number */
+        n_values; /* range in data->model_values of the values of buckets or points */
 };
 
 /*

@@ -24,7 +24,7 @@ struct duration {
 /* The completed calls of one thread, or of all threads. */
 struct durations_group {
     struct pf_sorter *durations; /* records of a function's number and ticks; owned by the run */
-    PF_LIST(uint64_t) counts;    /* by number of a function: number of its calls; all 0 between groups */
+    PF_LIST(uint64_t) counts;    /* number of calls of each function; all 0 between groups */
 };
 
 struct ranking {

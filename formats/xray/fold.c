@@ -152,7 +152,7 @@ static int fold_by_context(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Takes time in proportion to the touched contexts, not to all: a trace may have many short threads. */
+/* Takes time in proportion to the touched contexts, not to all, because a trace may have many short threads. */
 int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 {
     uint64_t records = fold->n_touched, held = fold->starts[fold->partitions];

@@ -45,7 +45,7 @@ struct xray_named {
     uint64_t address;
 };
 
-/* The functions of a map, with their names. Zeroed: no map. */
+/* The functions of a map, with their names. If it is zeroed, there is no map. */
 struct xray_names {
     struct pf_strings *strings;
     struct xray_named *items; /* sorted by id after xray_names_finish */

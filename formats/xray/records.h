@@ -63,7 +63,7 @@ struct xray_event {
 struct xray_decoder {
     struct pf_input *input;
     const struct xray_header *header;
-    uint64_t done, total; /* for progress reports: bytes read so far, and bytes to read */
+    uint64_t done, total; /* bytes read so far, and bytes to read, for progress reports */
 
     unsigned char *window; /* owned */
     size_t room, held;     /* size of the window, and bytes of the file in it */
@@ -78,7 +78,7 @@ struct xray_decoder {
     uint64_t tsc;
     int32_t cpu;      /* -1: unknown */
     bool timed;       /* tsc is known */
-    bool expecting;   /* an argument may follow: the previous record was a function record or an argument */
+    bool expecting;   /* an argument may follow, since the last record was a function record or argument */
     bool closed;      /* EndOfBuffer has been read (version 1) */
     uint32_t payload; /* unread bytes of the last event's payload */
 

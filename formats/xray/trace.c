@@ -24,7 +24,7 @@ struct clock {
     uint64_t frequency; /* ticks per second; 0: time is in ticks */
     uint64_t whole;     /* integer part of 10^9 / frequency */
     uint64_t fraction;  /* fractional part of 10^9 / frequency, in units of 2^-64 */
-    uint64_t limit;     /* highest number of ticks for short_time: its result fits 63 bits */
+    uint64_t limit;     /* highest number of ticks that short_time converts, since the result fits 63 bits */
 };
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -341,7 +341,7 @@ struct position {
     uint64_t offset; /* offset of the next record, relative to the range's body */
     uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;
-    uint64_t depth; /* open calls; up to STACK_SAVED of them: their function ids follow, outermost first */
+    uint64_t depth; /* number of open calls; up to STACK_SAVED, their ids follow, outermost first */
     uint32_t thread;
     int32_t cpu;
     uint64_t timed;

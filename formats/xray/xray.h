@@ -41,7 +41,7 @@ struct xray_header {
     /* Logs only. */
     bool constant_tsc, nonstop_tsc;
     uint64_t frequency;   /* ticks per second; 0: unknown */
-    uint64_t buffer_size; /* FDR: size of a buffer in bytes; needed for the layout of version 1 only */
+    uint64_t buffer_size; /* size of an FDR log's buffer in bytes; only version 1 depends on it */
 
     /* Profiling files only. */
     uint64_t created; /* nanoseconds since 1970 */
@@ -79,10 +79,10 @@ struct xray_range {
 };
 
 struct xray_thread {
-    int64_t tid; /* profiling files: 64 bits, unsigned */
+    int64_t tid; /* in profiling files, of 64 bits and unsigned */
     int32_t pid;
     bool has_pid;
-    uint64_t first, count; /* its ranges: number of the first one, and how many */
+    uint64_t first, count; /* number of its first range, and number of its ranges */
 };
 
 struct xray_index {
@@ -158,7 +158,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative;      /* number of contexts per thread (profiling: records) with negative ticks */
+    uint64_t negative;      /* number of contexts of a thread, or of records, with negative ticks */
 };
 
 /*
@@ -182,7 +182,7 @@ static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t
     return measures;
 }
 
-/* Ends a thread: adds its fields and ends the open partition. */
+/* Ends a thread. Adds its fields and ends the open partition. */
 void xray_model_end_thread(struct xray_model *model, const struct pf_cell *fields);
 
 /*
