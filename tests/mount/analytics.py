@@ -24,7 +24,7 @@ def is_number(text):
 
 
 def by_csv(path):
-    """[columns, rows, names of the columns that hold numbers and nothing else]"""
+    """Returns [columns, number of rows, names of the columns that hold only numbers]."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         columns = next(rows)
@@ -57,7 +57,7 @@ def by_duckdb(paths, tools):
 
 
 def of_folders(path):
-    """DuckDB reads a folder called KEY=VALUE as a column (Hive partitioning): here a point with one parameter."""
+    """Returns the columns that DuckDB makes from folders KEY=VALUE (Hive partitioning). These are points with one parameter."""
     return [folder.split("=")[0] for folder in path.split("/")[:-1] if folder.count("=") == 1]
 
 

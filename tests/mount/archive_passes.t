@@ -123,7 +123,7 @@ ok "an opening that was stopped is begun anew by the next reader" wait_until run
 ok "a reader that waits for the opening of a profile ends without an error" wait "$waiter"
 waiter=
 like "$(cat "$work/shown")" '^Format: xray' "a profile whose first opening was stopped is served"
-# The file changes while the profile's folder is held open: a look-up through the old folder opens the new version.
+# The file changes while the profile's folder is held open. Then a look-up through the old folder opens the new version.
 changed() {
     local waiter
     exec 9<"$mnt/long.xray.gz"

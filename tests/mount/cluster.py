@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cluster.py MOUNT MOUNT: the time of each function over all runs of an archive that is split over two mounts.
+"""cluster.py MOUNT MOUNT: prints the time of each function over all runs of an archive that is split over two mounts.
 
-Starts a scheduler and one worker per half, as on a cluster: each worker reads the archive's table on its own mount and adds up
+Starts a scheduler and one worker per half, as on a cluster. Each worker reads the archive's table on its own mount and adds up
 there, so that only sums are transferred. Prints `function,time` in ns, largest first.
 """
 import subprocess

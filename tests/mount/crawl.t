@@ -42,7 +42,7 @@ fi
 is "$(cd "$wide" && grep -rl 'g9' . | grep -E 'contexts/|export/')" "" "grep -r finds nothing behind the links"
 is "$(cd "$wide" && du -a . | wc -l)" "$(names "$wide")" "du counts what find meets"
 
-# Copies: some tools keep the links, others follow them.
+# Some tools copy the links, others follow them.
 mkdir "$work/copy"
 tar -cf "$work/links.tar" -C "$mnt/wide" run.folded
 is "$(tar -tf "$work/links.tar" | wc -l)" "$(names "$wide")" "tar packs the links"

@@ -163,9 +163,9 @@ cold() {
     mount_source "$@"
 }
 
-# serve [OPTION...] SOURCE MOUNTPOINT: starts `profilefs -f` as a job in a session of its own. Its output goes to server.log, since
-# the harness waits until all holders of the test's output end. Its id is in $!. Waits until $mnt is mounted or the server has ended.
-# Leaks are not reported: the kernel sends no RELEASE for files that are open when a server is ended.
+# serve [OPTION...] SOURCE MOUNTPOINT: starts `profilefs -f` as a job in a session of its own. Its output goes to server.log, because
+# prove waits until all processes that hold the test's output have ended. Its id is in $!. Waits until $mnt is mounted or the server has ended.
+# Leaks are not reported, because the kernel sends no RELEASE for files that are open when a server is ended.
 serve() {
     local try
     setsid env --default-signal ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "$PROFILEFS" -f "$@" </dev/null >"$work/server.log" 2>&1 &
@@ -176,7 +176,7 @@ serve() {
     done
 }
 
-# ended ID: the process ends within 20 s, otherwise it is killed; its exit status is in $left_with.
+# ended ID: succeeds if the process ends within 20 s, and kills it otherwise. Its exit status, or `killed`, is in $left_with.
 ended() {
     local try
     for try in $(seq 1000); do

@@ -81,8 +81,8 @@ def elided(i):
 
 
 def propagate(points, metric, borders):
-    """Returns {context: [point, function, execution]} of one thread and metric, without contexts whose values are all 0. Values of
-    scope function count for the ancestors up to a relation that is one of the borders."""
+    """Returns {context: [point, function, execution]} of one thread and metric, without contexts whose values are all 0. A value
+    counts for its ancestors in scope execution, and in scope function only up to the first relation that is in `borders`."""
     values = {}
     for at, measured in points.items():
         value = measured[metric] * (1 / 1024 if metric == 0 else 1000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables made from AFPerf files: runs, regions, sections, times, measurements, and references between records. */
+/* Tests the tables made from AFPerf files: runs, regions, sections, times, measurements, and references between records. */
 #include <errno.h>
 #include <limits.h>
 #include <sys/resource.h>
@@ -587,7 +587,7 @@ static long memory_for(unsigned n)
 #define __has_feature(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-enum { GROWTH_MAX = INT_MAX }; /* freed memory is kept for a while */
+enum { GROWTH_MAX = INT_MAX }; /* AddressSanitizer keeps freed memory for a while */
 #else
 enum { GROWTH_MAX = 10000 };
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Splitting AFPerf texts into records, fields and numbers. */
+/* Tests how AFPerf texts are split into records, fields and numbers. */
 #include <errno.h>
 
 #include "formats/afperf/decode.h"

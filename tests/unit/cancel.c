@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cancelled load has no effect: for every sample profile and stage, the load is cancelled at its k-th check for k = 1, 2, 4, 8, ... and
- * repeated. The profile must equal one that was loaded without cancelling.
+ * A cancelled load has no effect. For every sample profile and stage, the load is cancelled at its k-th check for k = 1, 2, 4, 8, ... and
+ * repeated. The profile must then equal one that was loaded without cancelling.
  */
 #include "formats/driver_extra.h"
 #include "formats/kit/pass.h"

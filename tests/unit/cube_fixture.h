@@ -97,7 +97,7 @@ CUBE_FIXTURE void put_text(struct bytes *tar, const char *name, const char *text
 
 /* ---- indexes and data --------------------------------------------------------------------------- */
 
-/* Writes a sparse index of `n` positions; n < 0: a dense index without positions. */
+/* Writes a sparse index of `n` positions, or a dense index, which has none, if n < 0. */
 CUBE_FIXTURE void put_index(struct bytes *tar, const char *name, const uint32_t *positions, int n, bool big)
 {
     struct bytes index = {0};

@@ -5,13 +5,13 @@
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/cube_fixture.h"
 
-/* Folders of points that hold Cube files, read as one experiment. */
+/* Tests folders of points that hold Cube files, which are read as one experiment. */
 
 extern const struct pf_driver pf_cubedir_driver;
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-/* Writes a Cube file: main calls f twice (two call paths of one region), and g if `with_g`. */
+/* Writes a Cube file in which main calls f twice, by two call paths of one region. With `with_g`, main also calls g. */
 static void add_cube(const char *folder, const char *point, const char *file, const double *values,
                      bool with_g)
 {
@@ -39,7 +39,7 @@ static void add_cube(const char *folder, const char *point, const char *file, co
     forget(&tar), forget(&rows), forget(&anchor);
 }
 
-/* Writes a Cube file: main calls f, which calls itself: `depth` call paths below main. All values are 1. */
+/* Writes a Cube file in which main calls f and f calls itself, with `depth` call paths below main. All values are 1. */
 static void add_recursion(const char *folder, const char *point, unsigned depth)
 {
     static const char head[] = "<cube version='4.4'><metrics>" METRIC(0, "EXCLUSIVE", "time", "DOUBLE")

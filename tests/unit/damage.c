@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damages every sample profile that is a single file: the data before the damage must still be served. Each file is truncated at offsets
+ * Damages every sample profile that is a single file. The data before the damage must still be served. Each file is truncated at offsets
  * all over it, and at each of these a few bytes are overwritten.
  */
 #include <dirent.h>
@@ -52,7 +52,7 @@ static void note(struct sample *sample, size_t where, const char *wrong)
     static char text[500];
     if (!wrong || sample->wrong)
         return;
-    snprintf(text, sizeof text, "%s", wrong); /* error.what dies with the profile */
+    snprintf(text, sizeof text, "%s", wrong); /* error.what is freed with the profile */
     sample->wrong = text;
     sample->where = where;
 }

@@ -13,7 +13,7 @@
 
 /* Visits all profiles below a folder, for tests of drivers. */
 
-/* Called for each profile: the entry `name` of an open folder, and the driver that reads it. `path` is for messages. */
+/* Called for each profile with the entry `name` of an open folder and the driver that reads it. `path` is for messages. */
 typedef void profile_visitor(const struct pf_driver *driver, int folder, const char *name, const char *path);
 
 /* EACH_DEPTH_MAX is the maximum nesting of folders, which is also that of archives. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports of real profiles to other formats: the text does not depend on where walks are resumed. */
+/* The text of real profiles' exports to other formats does not depend on where walks are resumed. */
 #include "fs/sums/export.h"
 
 #include "fs/draw/draw.h"

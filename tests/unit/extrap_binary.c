@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extra-P 3.0: a binary stream of records, in either byte order. */
+/* Tests the format of Extra-P 3.0, a binary stream of records in either byte order. */
 #include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_binary_driver;

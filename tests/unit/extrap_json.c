@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extra-P's JSON formats: TaLPas, JSON Lines, the newer and the older JSON. */
+/* Tests Extra-P's JSON formats: TaLPas, JSON Lines, the newer and the older JSON. */
 #include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_talpas_driver, pf_extrap_jsonl_driver, pf_extrap_json_driver,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Experiments saved by Extra-P: archives of JSON, stored values, and models. */
+/* Tests experiments saved by Extra-P, which are archives of JSON, stored values and models. */
 #include <endian.h>
 
 #include "tests/unit/extrap_study.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/hpctoolkit_totals.h"
 
-/* Real databases, if PROFILEFS_SHARED names a folder with a corpus of them. */
+/* Tests real databases if PROFILEFS_SHARED names a folder with a corpus of them. */
 
 /* True for databases written by development versions, which left out function or point values of some leaves. */
 static bool lacks_values(const char *name)

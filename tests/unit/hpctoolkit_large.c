@@ -5,7 +5,7 @@
 #include "tests/unit/hpctoolkit_db.h"
 
 /*
- * Databases that are too large to be scanned are served in part: the test extends files by holes. Files whose records refer to the same
+ * Databases that are too large to be scanned are served in part. The test makes files large by holes. Files whose records refer to the same
  * bytes many times take no more time than others.
  */
 

@@ -34,7 +34,7 @@ static void test_status(void)
 
 /* ---- jobs without progress ---------------------------------------------------------------------- */
 
-/* Returns a pool whose timer never fires: the test calls the tick itself. */
+/* Returns a pool whose timer never fires, because the test calls the tick itself. */
 static struct pf_pool *new_unticked_pool(unsigned threads)
 {
     struct pf_pool *pool = pf_pool_new(threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON files that drivers need not parse: a probe lists the members of the top-level object once for all drivers. */
+/* Drivers need not parse JSON files to recognise them. A probe lists the members of the top-level object once for all drivers. */
 #include "formats/json/probe.h"
 
 #include <stdlib.h>

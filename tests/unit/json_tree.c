@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small values that the pull reader finds and json-c parses to trees. */
+/* Tests small values, which the pull reader finds and json-c parses to trees. */
 #include <errno.h>
 
 #include "formats/json/tree.h"

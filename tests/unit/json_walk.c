@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading objects by tables of handlers for their members. */
+/* Tests how objects are read by tables of handlers for their members. */
 #include "formats/json/walk.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks of locks: violations abort the process, correct uses do not, and docs/locking.md lists the ranks. */
+/* Taking locks against the order of their ranks aborts the process, and correct uses do not. docs/locking.md lists the ranks. */
 #include "formats/kit/lock.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes about damage in a file: which notes are kept, in what order, and which warnings are made from them. */
+/* Tests which notes about damage in a file are kept, in what order, and which warnings are made from them. */
 #include "formats/runtime/notes.h"
 #include "tests/unit/tap.h"
 

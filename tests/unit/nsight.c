@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The content of valid Nsight Systems exports. */
+/* Tests the content of valid Nsight Systems exports. */
 #include "formats/probe.h"
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/nsight_export.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks over the events of an export: resumed, restricted, concurrent. */
+/* Tests resumed, restricted and concurrent walks over the events of an export. */
 #include <pthread.h>
 
 #include "tests/unit/nsight_export.h"

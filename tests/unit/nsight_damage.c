@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nsight Systems exports that are damaged, hostile, or change while they are read. */
+/* Tests Nsight Systems exports that are damaged, hostile, or change while they are read. */
 #include "tests/unit/nsight_export.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders with one folder of exports per measurement point, read as one experiment. */
+/* Tests folders with one folder of exports per measurement point, which are read as one experiment. */
 #include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cursors over numbered records: rows, restrictions, positions. */
+/* Tests rows, restrictions and positions of cursors over numbered records. */
 #include "formats/runtime/numbered.h"
 
 #include "formats/kit/pass.h"

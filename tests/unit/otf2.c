@@ -468,8 +468,8 @@ static void sparse_files(void)
 /* ---- versions and damage ------------------------------------------------------------------------ */
 
 /*
- * OTF2 1.0 had neither a region's other name, role, paradigm and flags nor a group's new type, paradigm and flags. Its test trace was written
- * between 1.0 and 1.1 and has only the other name.
+ * In OTF2 1.0, regions have no canonical name, role, paradigm or flags, and groups have no new type, paradigm or flags. The test trace of
+ * OTF2 1.0 was written between 1.0 and 1.1; its regions have a canonical name.
  */
 static void shorten(struct bytes *file, unsigned type, int which, unsigned left_out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The current pass of a thread: reading, unpacking and sorting stop when it is cancelled, and can be repeated. */
+/* Reading, unpacking and sorting stop when the current pass of their thread is cancelled, and can be repeated. */
 #include "formats/kit/pass.h"
 
 #include <fcntl.h>

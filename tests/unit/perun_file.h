@@ -18,7 +18,7 @@ PROFILE_FILE struct file file_of(const char *json)
     return file;
 }
 
-/* Makes a stored object: header and JSON as a zlib stream. Returns its size; the caller frees *object. */
+/* Makes a stored object, a zlib stream of a header and JSON. Returns its size; the caller frees *object. */
 PROFILE_FILE size_t stored_object(const char *type, const char *json, size_t length, unsigned char **object)
 {
     size_t json_size = strlen(json);

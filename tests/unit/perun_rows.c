@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of resources: of several regions, from long columns, and before damage. */
+/* Tests rows of resources of several regions, from long columns, and before damage. */
 #include "formats/kit/pass.h"
 #include "tests/unit/perun_file.h"
 

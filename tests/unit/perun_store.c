@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stored objects and indexes. */
+/* Tests the stored objects and indexes of Perun. */
 #include <errno.h>
 
 #include "formats/driver_extra.h"

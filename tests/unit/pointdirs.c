@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of folders of measurements, parsed as points. */
+/* Tests how names of folders of measurements are parsed as points. */
 #include "formats/extrap/points.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Positions of cursors, saved and restored. */
+/* Tests how positions of cursors are saved and restored. */
 #include <errno.h>
 #include <stdint.h>
 

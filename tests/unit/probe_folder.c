@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders that are not profiles: a result that depends on the names in the folder is stored, any other is not. */
+/* The result that a folder is not a profile is stored if it depends only on the names in the folder. */
 #define FURTHER_DRIVERS &marked_driver, &beside_driver,
 
 #include "formats/driver.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of a driver's code: failures, memory, warnings. */
+/* Tests failures, memory and warnings of a run of a driver's code. */
 #include "formats/runtime/run.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static void memory(void)
 
 /* ---- libraries ---------------------------------------------------------------------------------- */
 
-/* A library with callbacks: each callback must return to the library, also on failure. */
+/* A library with callbacks, each of which must return to the library, also on failure. */
 static bool library_left;
 
 static int library(int (*callback)(void *arg), void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting and searching in bounded memory, as exports of Nsight Systems need it. */
+/* Tests sorting and searching in bounded memory, as reading exports of Nsight Systems needs it. */
 #include <stdlib.h>
 #include <string.h>
 

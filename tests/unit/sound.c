@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every profile among the samples (and in the folder that PROFILEFS_SHARED names) keeps the promises of
- * formats/driver.h: see tests/sound.h.
+ * Every profile among the samples, and in the folder that PROFILEFS_SHARED names, keeps the promises of formats/driver.h, as tests/sound.h
+ * checks them.
  */
 #include "tests/sound.h"
 #include "formats/model.h"

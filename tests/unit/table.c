@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of a table, and their lengths. */
+/* Tests the lines of a table and their lengths. */
 #include "fs/text/table.h"
 
 #include "tests/unit/fake_model.h"
@@ -165,7 +165,7 @@ static void row_sizes(struct fake *fake)
     pf_measure_free(measure);
 }
 
-/* A walk over a table without metrics must not read model.metrics: another thread's pass may be writing them. */
+/* A walk over a table without metrics must not read model.metrics, because another thread's pass may be writing them. */
 static void without_metrics(struct fake *fake)
 {
     struct pf_buf want = text_of(fake, PF_UNRESTRICTED);

@@ -171,7 +171,7 @@ static struct pf_buf whole_of(const struct story *story)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* How read_range makes missing blocks; NULL: on the thread of the test. */
+/* How read_range makes missing blocks. If NULL, the thread of the test makes them. */
 static pf_text_need *need_of_reader;
 
 /* Reads a range like a file: measures the range if needed, then reads piece by piece. */

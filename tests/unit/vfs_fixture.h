@@ -13,7 +13,7 @@
 
 /* The filesystem over a folder of made-up profiles, called as the kernel calls it. */
 
-/* Drivers that a test adds: the test defines the macro before it includes this file. */
+/* Drivers that a test adds. The test defines the macro before it includes this file. */
 #ifndef FURTHER_DRIVERS
 #define FURTHER_DRIVERS
 #endif

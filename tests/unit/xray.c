@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: recognising, opening, threads and their buffers. */
+/* Tests how XRay logs are recognised and opened, and their threads and buffers. */
 #include "tests/unit/xray_log.h"
 
 /* ---- recognising -------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay's basic logs: recognising, threads with interleaved records, arguments, damage. */
+/* Tests XRay's basic logs: how they are recognised, threads with interleaved records, arguments and damage. */
 #include "tests/unit/xray_log.h"
 
 /* ---- recognising -------------------------------------------------------------------------------- */

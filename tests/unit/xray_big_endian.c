@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay FDR logs of big-endian machines give the same profile as those of little-endian machines. */
+/* XRay FDR logs of big-endian machines give the same profiles as those of little-endian machines. */
 #include "tests/unit/xray_log.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: events as calls, and the tables of contexts, threads and functions. */
+/* Tests the calls made from events of XRay logs, and the tables of contexts, threads and functions. */
 #include <stdatomic.h>
 
 #include "formats/kit/pass.h"

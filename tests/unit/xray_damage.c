@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Damaged XRay logs: the part that is still read, and the warnings about the rest. */
+/* Tests which part of a damaged XRay log is still read, and the warnings about the rest. */
 #include <zlib.h>
 
 #include "tests/unit/xray_log.h"
@@ -156,7 +156,10 @@ static void wrong_records(struct log *log)
 
 /* ---- calls around damage ------------------------------------------------------------------------ */
 
-/* Buffer n of thread 1: an entry at TSC 100 n + 1; unless `left` is 0, an exit 5 ticks later. Returns the offset of the first record. */
+/*
+ * Appends buffer n of thread 1 with an entry at TSC 100 n + 1, and unless `left` is 0 with an exit 5 ticks later. Returns the offset of the
+ * first record.
+ */
 static size_t put_call(struct log *log, uint32_t n, uint32_t entered, uint32_t left)
 {
     open_buffer(log, 1, n, UINT64_C(100) * n);

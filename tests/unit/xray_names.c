@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: names of functions from a program or a YAML map, and the choice of the map that belongs to a log. */
+/* Tests names of an XRay log's functions from a program or a YAML map, and the choice of the map that belongs to a log. */
 #include <dirent.h>
 #include <elf.h>
 #include <sys/stat.h>

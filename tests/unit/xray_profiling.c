@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of XRay's profiling mode. */
+/* Tests files of XRay's profiling mode. */
 #include "tests/unit/xray_log.h"
 
 static void recognises_files(struct log *log)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: the trace, its events, times and positions. */
+/* Tests the trace of XRay logs: events, times and positions. */
 #include "tests/unit/xray_log.h"
 
 /* ---- events ------------------------------------------------------------------------------------- */
