@@ -39,9 +39,9 @@ struct pf_dir {
     bool in_profile; /* a folder inside a profile */
     bool superseded; /* the node number belongs to an old version */
 
-    /* Guarded by fs->lock; `folder` and `ref` do not change while a reader uses them: */
+    /* Guarded by fs->lock; `folder` and `ref` are not closed while a reader uses them: */
     unsigned readers;         /* calls of pf_fs_readdir in progress */
-    bool at_end;              /* the last reader closes `folder` and `ref` */
+    bool at_end;              /* a reader has reached the end: the last one closes `folder` and `ref` */
     struct pf_folder *folder; /* NULL: closed */
     struct pf_node_ref ref;   /* ref.version NULL: closed */
     size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
@@ -75,8 +75,8 @@ static int add_dirent_name(void *arg, const char *name, unsigned char type)
 }
 
 /*
- * Reads the names of the folder. A folder with subfolders may be the source of a profile named PF_BESIDE_NAME: appends this name,
- * unless an entry has it.
+ * Reads the names of the folder. A folder with subfolders may be the source of a profile named PF_BESIDE_NAME, so this name
+ * is then added to the names, unless an entry has it.
  */
 static int read_names(struct pf_dir *dir)
 {
@@ -297,7 +297,7 @@ static int ref_of(struct pf_dir *dir, struct pf_node_ref *ref, struct pf_op *op)
     int result = open_ref(dir, &new, op);
     if (result)
         return result;
-    if (new.superseded) { /* the listed version is gone */
+    if (new.superseded) { /* the version that was listed is no longer the newest */
         pf_node_ref_close(&new);
         return ESTALE;
     }
@@ -335,8 +335,9 @@ static unsigned char dirent_type_of(const struct stat *st)
 }
 
 /*
- * Returns the first virtual folder listed here whose number is at least *number, and sets *number to it. Attributes are
- * included only if they do not require examining the contents of the folder.
+ * Finds the first virtual folder listed here whose number is at least *number, and sets *number to its number. Fills
+ * attributes only if the virtual folder hides entries: those of others depend on all profiles in the folder. Returns 1, or 0
+ * if there is none.
  */
 static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
@@ -366,7 +367,7 @@ static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dir
     return 0;
 }
 
-/* Fills an entry of unknown type. */
+/* Fills an entry for a child whose type could not be determined. */
 static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
 {
@@ -408,7 +409,7 @@ static size_t next_uncounted(const struct pf_dir *dir)
     return at;
 }
 
-/* Counts the children that the listing skipped because it started after them. 0 or an errno value. */
+/* Counts the children that have not been classified because the listing started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     size_t at = next_uncounted(dir);
@@ -479,8 +480,8 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
 }
 
 /*
- * Returns the first listed entry whose number is at least *number, and sets *number to it; at the end, to the number of
- * entries. False at the end.
+ * Finds the first entry that is not hidden and whose number is at least *number, and sets *number to its number. False at
+ * the end.
  */
 static bool next_listed(const struct pf_node_ref *ref, uint64_t *number, char *name, struct pf_node *node)
 {
@@ -499,7 +500,7 @@ static bool has_entry(const struct pf_node_ref *ref, uint64_t number)
     return ref->profile ? pf_folder_entry(ref->profile, ref->node, number, name, &node) : number == 0;
 }
 
-/* If SOURCE is a profile, virtual folders follow the entries of the profile and continue their numbers. */
+/* If SOURCE is a profile, virtual folders follow the entries of the profile and continue the numbering. */
 static int end_of_profile(const struct pf_dir *dir, const struct pf_node_ref *ref, uint64_t asked,
                           struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {

@@ -17,9 +17,7 @@
 
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
-/*
- * True for a mount of this program. Such mounts in SOURCE are skipped: accessing the one of this process would deadlock.
- */
+/* True for a mount of this program. SOURCE shows no such mounts: an access to this process's own mount would deadlock. */
 static bool is_own_mount(struct pf_fs *fs, dev_t device)
 {
     if (device == fs->device)
@@ -99,7 +97,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     bool is_directory = S_ISDIR(info->st.st_mode);
     if (!is_directory && info->st.st_size == 0)
         return 0;
-    /* The stamp of a directory shows changes of the names in it, but not of the files: only a result that depends on names is stored. */
+    /* The stamp of a directory changes with the names in it, not with the contents of the files (see pf_probe_folder). */
     if (is_directory) {
         bool on_disk = pf_folder_fd(folder) >= 0, stored = on_disk && pf_stamp_is_settled(&stamp);
         return in_time && on_disk && pf_is_foreign(fs, &info->st)
@@ -417,7 +415,10 @@ struct pf_entry *pf_entry_update(struct pf_fs *fs, struct pf_entry *parent, cons
     uint64_t hash = hash_of(parent, name);
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     remember_profile(entry, info);
-    /* If a name changes its type, it gets a new node: the kernel never sees a number change its type. */
+    /*
+     * A name whose type changes gets a new node number, since the kernel must not see a number change its type. The nodes of
+     * a profile have numbers of their own: its entry may be reused.
+     */
     if (entry && entry->type != info->type && entry->type != PF_ENTRY_PROFILE) {
         entry->gone = true; /* not freed while its number has references */
         entry = NULL;

@@ -33,7 +33,7 @@ struct foreign_probe {
     struct pf_entry_info info;
 };
 
-/* Static: the threads outlive the filesystem if SOURCE never responds. */
+/* Static: the threads outlive the filesystem if the file server never responds. */
 static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_FOREIGN);
 static struct foreign_probe *probes; /* unfinished probes; guarded by the lock */
 
@@ -84,8 +84,8 @@ static void *run_probe(void *arg)
 }
 
 /*
- * Starts and lists a probe, with a reference for its thread and one for the caller. Called with the lock held. NULL:
- * out of memory or threads.
+ * Starts a probe and adds it to `probes`. The thread and the caller have one reference each. Called with the lock held.
+ * NULL: cannot start a thread, or out of memory or descriptors.
  */
 static struct foreign_probe *start_probe(const struct pf_folder *folder, const char *name,
                                          const struct stat *st)

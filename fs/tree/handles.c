@@ -17,16 +17,16 @@ struct pf_handle {
     struct pf_file *file;  /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
     int fd;                /* a passed-through file, or -1 */
     struct pf_store *text; /* a stored text, or NULL */
-    uint64_t start, end;   /* offset of the shown file in the opened file; maximum size of the shown file */
+    uint64_t start, end;   /* the shown file begins at `start` of the opened file; its size is at most `end` */
     struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
     struct pf_lines *lines;  /* a generated file that is read once */
     struct pf_profile
-        *profile; /* its files are held; the profile of `file` or `lines`; replaced together with `file` */
+        *profile; /* the profile of `file` or `lines`, with its files held open; replaced together with `file` */
     struct pf_buf passage; /* result of the last read of `lines` */
     char *bytes;           /* a small text: error.txt, or a file of .profilefs */
     size_t size;
     bool direct;
-    bool changed; /* its attributes had changed between their last return and open */
+    bool changed; /* a passed-through file whose attributes at open differed from those last returned */
 };
 
 /* True if an entry that was a passed-through file now has another type or is gone. */
@@ -246,8 +246,8 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 }
 
 /*
- * Recovers from a transient error, which may have left the profile half loaded: reopens the profile, if its back-off is
- * over, and the handle's file. 0, or -1.
+ * Recovers from a transient error, which may have left the profile half loaded: reopens the profile and the handle's file.
+ * Returns -1 if the profile must not be reopened yet, reopening fails, or the file's size has changed.
  */
 static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
 {

@@ -58,7 +58,7 @@ void pf_idle_add(struct pf_fs *fs, struct pf_version *version)
     fs->idle.with_files++;
 }
 
-/* Stores the inputs of a profile, shrunk to fit: there may be 100,000 versions. */
+/* Stores the inputs of a profile, in a buffer without spare room since there may be 100,000 versions. */
 static void note_inputs(struct pf_version *version, const struct pf_profile *profile)
 {
     struct pf_buf *inputs = &version->inputs;

@@ -54,7 +54,7 @@ static void push(struct todo *todo, const char *folder, const char *name)
     todo->seen++;
 }
 
-/* The start of the last path in `size` bytes, at least one. */
+/* The offset of the last path in the first `size` (> 0) bytes. */
 static size_t last_path(const char *paths, size_t size)
 {
     size_t start = size - 1;
@@ -119,7 +119,7 @@ struct crawl_walk {
     /*
      * Open folders on the current path, in archives only. Resolving a path in an archive costs one look-up per name, so
      * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and each open
-     * folder would take a descriptor: only the folder of the last entry stays open.
+     * folder would take a descriptor, so only the folder of the last entry stays open (`last`).
      */
     struct listing_level *levels;
     size_t depth, room;
@@ -127,7 +127,7 @@ struct crawl_walk {
     char *last_path;
     struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
     struct pf_buf *found;    /* receives the paths of profiles and of such files; NULL: not wanted */
-    struct pf_error failure; /* the first such failure */
+    struct pf_error failure; /* why the walk fails at its end; code 0: it does not */
 };
 
 /*

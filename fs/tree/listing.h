@@ -6,19 +6,21 @@
 #include "fs/tree/vfs.h"
 
 /*
- * Lists all profiles below SOURCE by probing only: format,version,bytes,mtime,confidence,path,message; depth first, the
- * entries of each folder in byte order. A file or folder that could not be examined (an I/O error) has a row without a
- * format, with the reason as its message. Also lists the problems of the archives found: severity,code,path,text;
- * and the paths in the first list, NUL-terminated each. Appends to the buffers; the caller checks `failed` of `paths`. 0, or -1 with
- * *error filled if the pass was stopped, or out of memory or descriptors.
+ * Lists all profiles below SOURCE, depth first, the entries of each folder in byte order. Probes the profiles, but opens none.
+ * Appends to three buffers:
+ * - profiles: a CSV table format,version,bytes,mtime,confidence,path,message. A file or folder that could not be examined
+ *   (an I/O error) has a row without a format, with the reason as its message.
+ * - archives: a CSV table severity,code,path,text of the problems found in archives.
+ * - paths: the paths in `profiles`, NUL-terminated each. The caller checks paths->failed.
+ * Returns 0, or -1 with *error filled if the pass was stopped, or memory or descriptors ran out.
  */
 int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives, struct pf_buf *paths,
                      struct pf_error *error);
 
 /*
  * Calls `each` for every profile below SOURCE, in the order of pf_list_profiles. listed: the paths from an earlier call of
- * pf_list_profiles, to visit only these; NULL: visits all files and folders. A nonzero return value of `each`
- * ends the walk and is returned. If a file or folder cannot be examined, the walk continues and returns -1 with *error
+ * pf_list_profiles, to visit only these; NULL: visits all files and folders. If `each` returns a nonzero value, the walk
+ * ends and returns this value. If a file or folder cannot be examined, the walk continues and returns -1 with *error
  * filled at its end.
  */
 struct pf_entry_info;
@@ -27,7 +29,7 @@ int pf_each_profile(struct pf_fs *fs, const struct pf_buf *listed,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
 
-/* As pf_each_profile of all files and folders, and calls `seen` for every folder entered, before the entries of the folder. */
+/* As pf_each_profile with `listed` NULL; also calls `seen` for every folder, before the entries of the folder are visited. */
 struct pf_folder;
 typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
 int pf_each_profile_and_folder(struct pf_fs *fs,

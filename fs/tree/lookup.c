@@ -10,9 +10,10 @@
 /* Look-ups of names, and the attributes and link targets of node numbers. */
 
 /*
- * How long the kernel may cache entries and attributes, in seconds: of entries of SOURCE, which may change; of nodes
- * inside a profile, whose numbers are never reused; of nodes inside a profile that is a single file, where a look-up of
- * the file's name detects a new version. Each open checks again.
+ * How long the kernel may cache entries and attributes, in seconds. SOURCE_SECONDS is for entries of SOURCE, which may
+ * change. VERSION_SECONDS is for nodes inside a profile, which never change: a new version has new numbers.
+ * ONE_FILE_SECONDS is for nodes inside a profile that is a single file: a look-up of the file's name detects a new version.
+ * Each open checks for a new version in any case.
  */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
@@ -27,8 +28,8 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     /*
-     * Do not cache attributes of a link, whose target may change, or of a file if other users have access: its access
-     * rights may change. The size of a file may be cached: the kernel requests it again at each open.
+     * Do not cache attributes of a link: the link may be replaced. If other users have access, do not cache those of a file:
+     * its access rights may change. The size of a file may be cached: the kernel requests it again at each open.
      */
     if (entry->type == PF_ENTRY_LINK || (entry->type == PF_ENTRY_FILE && fs->options.others))
         attr->attr_seconds = 0;

@@ -17,8 +17,9 @@
 int pf_device_at(int directory, const char *name, dev_t *device);
 
 /*
- * The attributes of `name` in an open directory, not refreshed from a server, though finding `name` may take a request. Links are
- * not followed. Attributes on a local disk are current, those from a file server may be stale. 0, or an errno value.
+ * Reads the attributes of `name` in an open directory without refreshing them from a file server; resolving the name may
+ * still send a request. Symbolic links are not followed. Attributes of a file on a local disk are current; those from a
+ * file server may be stale. Returns 0 or an errno value.
  */
 int pf_stat_at(int directory, const char *name, struct stat *st);
 

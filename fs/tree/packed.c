@@ -10,8 +10,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Slow work on archives, done in passes that operations wait for: building indexes, and unpacking as far as needed.
- * After the pass, the operation runs its normal code, which finds the index or the unpacked bytes in memory, or makes
+ * Slow work on archives: building indexes, and unpacking as far as needed. Passes do the work, and operations wait for
+ * them. After the pass, the operation runs its normal code, which finds the index or the unpacked bytes in memory, or makes
  * them again if they have been evicted meanwhile.
  */
 enum {
@@ -26,8 +26,8 @@ struct pf_preparation {
     struct pf_fs *fs;
     uint64_t key; /* hash of the work */
     char title[64];
-    char *path;         /* path of a folder; NULL: none */
-    char *name;         /* name of a file to prepare in the folder; NULL: all files, if `all` */
+    char *path;         /* path of the folder to prepare; NULL: only `file` is unpacked */
+    char *name;         /* name of the file to prepare in the folder; NULL: all files if `all` is set */
     bool all;
     bool whole; /* the named file is unpacked to its end, since a profile is opened from it */
     struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
@@ -36,7 +36,7 @@ struct pf_preparation {
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-/* True if the file has been probed. */
+/* True if the file's probe result is cached. */
 static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const char *name)
 {
     struct stat st;
@@ -142,14 +142,14 @@ static const char *preparation_title(const struct pf_owner *owner)
 }
 
 static const struct pf_owner_type preparation_type = {release_preparation, preparation_title};
-/* A preparation never waits for another one: its job builds the indexes on the way. */
+/* A preparation never waits for another one: its own job builds the indexes that it needs. */
 static const struct pf_work preparation_work = {NULL, PF_WORK_PREPARE, NULL, run_preparation};
 
 /* ---- requests ----------------------------------------------------------------------------------- */
 
 /*
- * Returns a listed preparation with the same key, and frees `what`; otherwise lists and returns `what`. The result is a
- * reference.
+ * If a preparation with the same key is listed, frees `what` and returns the listed one; otherwise lists and returns `what`.
+ * The result is a reference.
  */
 static struct pf_preparation *share_preparation(struct pf_preparation *what)
 {
@@ -172,8 +172,8 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
 }
 
 /*
- * Runs or joins a preparation; takes ownership of `what`. 0: continue, even if the preparation failed; or EINTR,
- * ECANCELED.
+ * Runs or joins a preparation; takes ownership of `what`. Returns EINTR or ECANCELED if the operation was interrupted;
+ * otherwise 0, even if the preparation failed.
  */
 static int need_preparation(struct pf_preparation *what, const char *verb, const char *of, struct pf_op *op)
 {
@@ -209,8 +209,8 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
 }
 
 /*
- * True if a folder is an archive or inside one. `unknown` receives the name of an archive on the folder's path whose
- * index has not been built; otherwise "".
+ * True if a folder is an archive or inside one. `unknown` receives the name of the topmost archive on the folder's path
+ * whose index has not been built, or "" if there is none.
  */
 static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
 {
@@ -228,7 +228,7 @@ static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folde
     return within;
 }
 
-/* True if reading a file up to `bytes` unpacks more than NEAR bytes; false if the read is only a probe and its result is cached. */
+/* True if reading the first `bytes` of a file unpacks more than NEAR bytes. False for a probe whose result is cached. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
     return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));

@@ -11,9 +11,9 @@
 #include "fs/version.h"
 
 /*
- * A cache of probe results, grouped by inode. Files of one folder mostly have consecutive inodes, so groups are read
- * from and written to the database as a whole. A file that is neither a profile nor an archive is stored as a hash
- * only.
+ * A cache of probe results of files and folders, grouped by inode. The files of one folder mostly have consecutive inodes,
+ * so groups are read from and written to the database as a whole. A file or folder that is neither a profile nor an archive
+ * is stored as a hash only.
  */
 enum {
     GROUP = 64,       /* inodes per group */

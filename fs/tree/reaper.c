@@ -23,8 +23,8 @@ enum {
     OPEN_LOW = OPEN_MAX - 32,
     OPEN_LIMIT =
         OPEN_MAX + 64,    /* from this number on, an operation that opens a profile closes an idle one */
-    HEAP_MAX = 128 << 20, /* maximum heap use in bytes, without those of pf_fs_exclude_heap */
-    HEAP_EVERY = 32,      /* opened profiles and passes between two heap checks */
+    HEAP_MAX = 128 << 20, /* maximum heap use in bytes, not counting those of pf_fs_exclude_heap */
+    HEAP_EVERY = 32,      /* after so many opened profiles and passes, the heap is checked at once */
     RECENT = 4,           /* number of recently used idle profiles that stay open regardless of memory use */
     FILES_MS = 10000,     /* an idle profile closes its files after this time */
     TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
@@ -115,7 +115,7 @@ static void add_service(struct pf_fs *fs)
 
 /* ---- service threads ---------------------------------------------------------------------------- */
 
-/* Prunes the cache if it is due: soon after the start, then periodically. */
+/* Prunes the cache if pruning is due: soon after the start, then periodically. */
 static void prune(struct pf_fs *fs)
 {
     struct pf_cache *cache = fs->env.cache;
@@ -200,8 +200,9 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues closing idle versions: those that are stale and have no look-ups; only the files of other stale and of
- * long-idle ones; and, if too many have open files, the files of the oldest.
+ * Queues jobs that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles,
+ * queues closing only the files: if the version is stale, if it has been idle for FILES_MS, or, while too many idle
+ * profiles have open files, in LRU order.
  */
 static void pick_files(struct pf_fs *fs)
 {
@@ -253,10 +254,10 @@ static size_t heap_excess(const struct pf_fs *fs, size_t taken)
                : 0;
 }
 
-/* Queues closing profiles if too many are open, or if `heap` bytes are too many. */
+/* Queues jobs that close idle profiles if too many profiles are open or the heap use, `heap` bytes, is too high. */
 static void pick_profiles(struct pf_fs *fs, size_t heap)
 {
-    /* Profiles in the queue still use memory: check again when they are closed. */
+    /* Profiles that are queued for closing still use memory: check the heap again when they are closed. */
     size_t excess = fs->reaper.jobs ? 0 : heap_excess(fs, heap);
     if (pf_budget_was_exceeded() && excess < RELIEVED)
         excess = RELIEVED;
@@ -389,8 +390,8 @@ bool pf_reaper_wants(const struct pf_fs *fs)
 }
 
 /*
- * Makes idle profiles close their files; if none has open files, closes idle profiles. Returns their number. Called
- * with fs->lock held.
+ * Queues jobs that close the files of idle profiles, or, if none of these has open files, jobs that close idle profiles.
+ * Returns the number of jobs. Called with fs->lock held.
  */
 static size_t pick_for_descriptors(struct pf_fs *fs)
 {

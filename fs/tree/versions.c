@@ -10,8 +10,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * The versions of profiles: which one is on disk, which one a node number belongs to, and the profile of each. A
- * reference to a node (pf_node_ref) holds all that an operation on it needs.
+ * Versions of profiles: finds the version that is on disk and the version that a node number belongs to, and opens their
+ * profiles. A reference to a node (pf_node_ref) holds all that an operation on the node needs.
  */
 
 enum {
@@ -122,7 +122,7 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
         return ESTALE;
     pf_lock_take(&fs->lock);
     pf_entry_set_info(entry, &info);
-    /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
+    /* An input other than the entry itself may have changed. The stamp of the entry, for example a directory, is then the same. */
     if (entry->version == old && same_version(&old->st, &info.st))
         pf_version_make_stale(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
@@ -147,9 +147,7 @@ void pf_version_release(struct pf_version *version)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/*
- * Opens or reopens the profile of a version. Fails with ESTALE if the file on disk differs from that version.
- */
+/* Opens or reopens the profile of a version. Fails with ESTALE if the version is stale or the file on disk differs from it. */
 static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
 {
     pf_lock_take(&fs->lock);
@@ -233,7 +231,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
 /* Compressed files of at least this size are opened on the pool: a driver may unpack the whole file. */
 enum { LARGE_FILE = 1 << 20 };
 
-/* Opening runs on the operation's thread: members of archives are unpacked by now (pf_prepare_profile). */
+/* True if opening runs on the operation's thread: nothing large is unpacked, or pf_prepare_profile has already done so. */
 static bool opens_here(struct pf_owner *owner, uint64_t number)
 {
     const struct pf_version *version = (const struct pf_version *)owner;
@@ -372,7 +370,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
 {
     struct pf_node_ref to = {.node = ref->node, .superseded = true};
     if (!ref->profile && ref->node.kind != PF_TOP)
-        /* read now: the names of the current version will replace the cached ones */
+        /* read now, since the names of the current version will replace those in the cache */
         ref->profile = old_names(fs, ref->version);
     int result = open_present(fs, ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {

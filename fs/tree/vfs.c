@@ -11,9 +11,9 @@
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 
-/* The filesystem: made from SOURCE, started, stopped, freed. */
+/* Creates, starts, stops and frees the filesystem. */
 
-/* Opens SOURCE, which may be a symbolic link; if SOURCE is one profile, the folder that contains it. */
+/* Opens SOURCE, which may be a symbolic link. If SOURCE is a file, opens the folder that contains it. */
 static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
 {
     char *path = realpath(source, NULL);

@@ -28,37 +28,37 @@ struct pf_fs_options {
     const struct pf_virtual *const *virtuals; /* NULL-terminated; may be NULL */
     bool only_profiles;                       /* hide files that are not profiles */
     uint64_t
-        unpacked; /* maximum number of unpacked bytes of compressed files kept, in memory and on disk together */
+        unpacked; /* maximum number of unpacked bytes of compressed files that are kept, in memory and on disk together */
     bool always_look; /* for tests: views that span profiles re-check the profiles at each look-up */
     bool no_archives; /* archives are shown as plain files, not as folders */
     bool
-        others; /* users other than the mounter have access: access control lists count, and .profilefs is for the mounter only */
+        others; /* users other than the mounter have access: access control lists are honoured; only the mounter may enter .profilefs */
     const char *cache_folder; /* folder of the cache database; NULL: no cache between mounts */
     uint64_t cache_limit;     /* maximum size of the cache in bytes; 0: no limit */
     unsigned pass_threads;
 };
 
 /*
- * Opens SOURCE (a directory, or one profile). Everything that the options point to is borrowed. NULL with *error
- * filled.
+ * Opens SOURCE: a directory, an archive or one profile. Everything that the options point to is borrowed. Returns NULL
+ * with *error filled on failure.
  */
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error);
 /*
- * Starts the pass threads, which otherwise start with the first pass, and the reaper. For long-running servers. 0, or
- * -1: cannot create threads.
+ * For long-running servers: starts the pass threads and the reaper now, instead of when they are first needed. Returns 0,
+ * or -1 if threads cannot be created.
  */
 int pf_fs_start(struct pf_fs *fs);
-/* Sets the sandbox line of status.txt; borrowed. */
+/* Sets the text of the sandbox line in status.txt. The text is borrowed. */
 void pf_fs_set_sandbox(struct pf_fs *fs, const char *text);
 /* Interrupts an operation: its waits return EINTR (pf_op_interrupt). */
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
-/* Adds to the number of heap bytes that closing profiles cannot free. */
+/* Adds to the number of heap bytes that the reaper ignores, since closing profiles cannot free them. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
-/* The resident memory of the process in bytes; UINT64_MAX if /proc does not tell. */
+/* Returns the resident memory of the process in bytes, or UINT64_MAX if /proc cannot be read. */
 uint64_t pf_resident_memory(void);
 /*
  * Shutdown in steps, for a process that must exit while SOURCE may not respond. Only pf_fs_free is mandatory.
- * - pf_fs_stop stops passes and refuses new ones. Saving does not access SOURCE from then on.
+ * - pf_fs_stop stops passes and refuses new ones. After it, pf_fs_save does not access SOURCE.
  * - pf_fs_join joins the threads.
  * - pf_fs_save writes uncached results to the cache.
  * - pf_fs_free frees everything and closes files of SOURCE.
@@ -89,12 +89,12 @@ int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *
 struct pf_dir;
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op);
 /*
- * Adds a reference. Several threads may list one directory. pf_fs_closedir drops a reference; the last one closes the
- * directory.
+ * Adds a reference. Several threads may list one directory. pf_fs_closedir drops a reference, and closes the directory
+ * with the last one.
  */
 struct pf_dir *pf_dir_hold(struct pf_dir *dir);
 void pf_fs_closedir(struct pf_dir *dir);
-bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this node number never change */
+bool pf_dir_keeps_cache(const struct pf_dir *dir); /* the kernel may cache the listing: it never changes */
 
 /*
  * The entry after `offset`: 0 for the first, then the `next` of the previous entry. type is DT_*. pf_fs_readdir returns
@@ -120,7 +120,7 @@ int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **han
 struct pf_handle *pf_handle_hold(struct pf_handle *handle);
 void pf_fs_close(struct pf_handle *handle);
 /* How the kernel should cache a handle: */
-bool pf_handle_keeps_cache(const struct pf_handle *handle); /* contents of this node number never change */
+bool pf_handle_keeps_cache(const struct pf_handle *handle); /* the contents under this node number never change */
 bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached */
 /* True if the file differed at open from the attributes last returned for its number. */
 bool pf_handle_has_changed(const struct pf_handle *handle);
@@ -173,8 +173,8 @@ struct pf_entry_info {
 
 /*
  * Determines the type of `name` in a folder. The name PF_BESIDE_NAME denotes the profile that is made from the
- * folder itself. 0 or an errno value. After a transient error (pf_is_transient) the type is undetermined; info->type
- * is the type of the plain file if its attributes could be read.
+ * folder itself. 0 or an errno value. After a transient error (pf_is_transient) the entry may be a profile or not;
+ * info->type is then derived from st_mode only, if the attributes could be read.
  */
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
                 struct pf_entry_info *info);
@@ -247,15 +247,15 @@ struct pf_virtual {
      */
     int (*find)(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op);
     /*
-     * True if the virtual folder is listed in a folder that holds this number of profiles. beside: one of these is made
-     * from the folder itself. If `hides`, pf_virtual_hides calls it with 0 and false.
+     * True if the virtual folder is listed in a folder that holds this number of profiles. beside: one of the profiles
+     * is made from the folder itself. If `hides`, the result depends on `folder` only (see pf_virtual_hides).
      */
     bool (*is_listed)(void *self, uint64_t folder, uint64_t profiles, bool beside);
     int (*lookup)(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op);
     int (*getattr)(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
     /* Prepares a folder for calls of `entry`. */
     int (*opendir)(void *self, uint64_t ino, struct pf_op *op);
-    /* Fills the entry with this number, from 0 on, except `next`. False past the end. */
+    /* Fills *entry, except `next`, with the entry of this number; the first one is 0. False past the end. */
     bool (*entry)(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry);
     int (*open)(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op);
     /* NULL: the folder has no links. */

@@ -24,7 +24,7 @@ struct pf_entry {
     uint64_t hash;
     uint64_t lookups; /* look-up references (pf_fs_forget) */
     unsigned holds;   /* references by children, versions and operations */
-    /* The result of the last classification, without the probe result to save memory: there may be 100,000 entries. */
+    /* The result of the last classification. The probe result is left out to save memory: there may be 100,000 entries. */
     enum pf_entry_type type;
     bool packed, unprobed;
     struct stat st;
@@ -39,11 +39,12 @@ struct pf_entry {
  *
  *   CLOSED -> LOADED   pf_version_attach: a job has opened the profile
  *   LOADED -> CLOSED   pf_version_detach: the profile is idle and picked to be closed, or must be reopened
- *   CLOSED -> BROKEN   pf_version_break: a job found the data damaged; final
+ *   CLOSED -> BROKEN   pf_version_break: a job could not open the profile, for example damaged data; final
  *
- * In each state, a version is stale once its entry has another version or none (pf_version_is_stale). A stale version
- * is not opened any more, and the reaper closes it when it becomes idle. It exists as long as it has look-ups, users or
- * a profile.
+ * In each state, a version is stale once its entry has another version or none (pf_version_is_stale). The profile of a
+ * stale version is not opened any more. When a stale version becomes idle, the reaper closes the profile, or only its
+ * files while the version has look-up references. Any version is freed when it has no look-up references, no users and no
+ * profile.
  */
 enum pf_version_state {
     PF_VERSION_CLOSED, /* no profile */
@@ -51,7 +52,10 @@ enum pf_version_state {
     PF_VERSION_BROKEN, /* `failure` is set: only error.txt is shown */
 };
 
-/* A version of a profile. Look-up references keep its number valid, users keep its profile open. From `access` on, guarded by fs->lock. */
+/*
+ * A version of a profile. Look-up references keep its number valid, users keep its profile open. The members
+ * from `access` on are guarded by fs->lock.
+ */
 struct pf_version {
     /*
      * First member; counts the users: operations, handles, directories and jobs. pf_version_release drops a reference
@@ -75,7 +79,7 @@ struct pf_version {
     bool listed;                      /* in the list of idle versions: loaded, without users */
     bool has_files;                   /* if listed: the files may be open */
     uint64_t idle_since;              /* if listed: since when, in monotonic ms */
-    struct pf_retry retry;            /* reopening the profile after EMFILE or ENFILE */
+    struct pf_retry retry;            /* failures with EMFILE or ENFILE after which the profile was reopened */
     struct pf_version *newer, *older; /* neighbours in the idle list */
 };
 
@@ -102,8 +106,8 @@ struct pf_service {
     pthread_t thread;
     /* Guarded by fs->lock: */
     bool busy;
-    uint64_t since; /* if busy: start of the job in monotonic ms, and the device of its file */
-    dev_t device;
+    uint64_t since; /* if busy: when the job started, in monotonic ms */
+    dev_t device;   /* if busy: device of the job's profile */
 };
 
 /* State of reaper.c. Guarded by fs->lock, except the thread handles. */
@@ -124,7 +128,7 @@ struct pf_reaper {
 
 struct pf_probe_results;
 
-/* The last device seen other than SOURCE's. `own` is cached until 1 s after `seen` (monotonic seconds). */
+/* The device, other than SOURCE's, that was checked last. `own` is valid until 1 s after `seen` (monotonic seconds). */
 struct pf_other_device {
     dev_t device;
     uint64_t seen;
@@ -156,30 +160,33 @@ struct pf_fs {
     size_t files_max;                /* maximum number of idle versions with open files */
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
     _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks */
-    /* Time of the last prune of the cache, and number of cache writes until then; used by one service thread at a time. */
+    /* When the cache was last pruned (monotonic seconds) and the cache writes until then; used by one service thread at a time. */
     uint64_t pruned, pruned_puts;
     struct pf_reaper reaper;
 
     struct pf_probe_results *probe_results;
-    struct pf_preparation *preparing; /* packed.c: preparations in progress */
+    struct pf_preparation *preparing; /* list of preparations in progress (packed.c) */
     void **virtuals;                  /* `self` of each of options.virtuals */
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
 /*
- * Call before a look-up in a folder: waits until the folder has been probed. 0; ESTALE: the folder is a profile or is
- * gone; or another errno value.
+ * Call before a folder is listed or a name is looked up in it. If probing the folder has timed out, probes it again without
+ * a time limit. Returns 0; ESTALE if the folder is a profile or is gone; or another errno value.
  */
 int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry);
 
-/* Opens the folder of an entry; for_look_up: the folder may be unreadable. The caller frees it. NULL with errno. */
+/*
+ * Opens the folder of an entry. for_look_up: only names are looked up, so the folder need not be readable. The caller frees
+ * the result. NULL with errno.
+ */
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
 /* Opens the file of an entry. 0 or an errno value. */
 int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
 /* Reads the current attributes of an entry. 0 or an errno value. */
 int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st);
-/* The entry's path below SOURCE, allocated; "" for the root. NULL with errno: ENOMEM, ENAMETOOLONG, or ESTALE if it is gone. */
+/* The entry's path below SOURCE, allocated; "" for the root. NULL with errno: ENOMEM, ENAMETOOLONG, or ESTALE if the entry is gone. */
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
 
 /*
@@ -219,12 +226,13 @@ bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 
 /*
- * Probes a folder with all drivers. Fills driver and probe result of *info; info->st must hold the folder's attributes. Stores in
- * `results` (may be NULL) that the folder is no profile, if its names suffice to tell. 0 or a transient errno value.
+ * Probes a folder with all drivers. Fills driver and probe result of *info; info->st must hold the folder's attributes.
+ * The result is taken from `results` (may be NULL), or stored there if it depends only on the names in the folder. Returns 0
+ * or a transient errno value.
  */
 int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
                     struct pf_entry_info *info);
-/* True if a file is on another file system than SOURCE, and that one has no block device (NFS, FUSE). */
+/* True if a file is on another file system than SOURCE and that file system has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
  * As pf_probe_folder, for a folder on a foreign file system; info->st must hold the folder's attributes. Sets
@@ -235,8 +243,9 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
 /* ---- probe_results.c ---------------------------------------------------------------------------- */
 
 /*
- * A cache of probe results for files, by stamp and name. Memory holds recent results, since listing a folder probes the
- * files that are looked up next. The database keeps results for later mounts, which need not open the files. Thread-safe.
+ * A cache of probe results for files and folders, by stamp and name. Memory holds recent results, since listing a folder
+ * probes the files that are looked up next. The database keeps results so that later mounts need not open the files.
+ * Thread-safe.
  */
 struct pf_probe_results;
 struct pf_entry_info;
@@ -246,7 +255,7 @@ struct pf_probe_results *pf_probe_results_new(struct pf_cache *cache);
 /* Saves (pf_probe_results_save) and frees. */
 void pf_probe_results_free(struct pf_probe_results *results);
 
-/* True if a result is stored. For a profile or an archive, then also sets driver, probe and packed of *info. */
+/* True if a result is stored. If the result is a profile or an archive, also sets driver, probe and packed of *info. */
 bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
                           struct pf_entry_info *info);
 /* Stores a result. costly: probing required unpacking. */
@@ -292,12 +301,15 @@ void pf_node_stat(const struct pf_version *version, const struct pf_access *acce
 struct pf_node_ref {
     struct pf_version *version;
     struct pf_profile *profile; /* NULL: the version is broken */
-    bool holds_files; /* the files are kept open; false: they belong to an old version and are closed */
+    bool holds_files; /* the files of `profile` are kept open; false: no profile, or the files have changed */
     struct pf_node node;
     struct pf_access reported; /* access rights when the ref was opened, as last reported to the kernel */
     bool superseded; /* the number was that of an old version; `node` has the same path in the newest one */
 };
-/* When inputs are compared with the disk: never; unless done within the last second (for look-ups); always. */
+/*
+ * When pf_node_ref_open compares the inputs with the disk. PF_CHECK_NOT: never. PF_CHECK_LATELY, for look-ups: unless they
+ * have been compared within the last second. PF_CHECK_NOW: always.
+ */
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 /*
  * Resolves the number of a node in a profile, or of the root if SOURCE is a profile. Opens the profile if it is not open
@@ -317,7 +329,7 @@ bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
 /* Call the functions of idle.c, except pf_version_free, with fs->lock held. */
 
-/* Sets the profile of a version that a job has opened; takes over the reference. */
+/* Gives a version the profile that a job has opened; takes over the reference to the profile. */
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 /* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
@@ -326,7 +338,7 @@ void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
 /* Detaches the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
-/* Frees a version without look-ups, users and profile. Wakes the reaper if a stale version has a profile to close. */
+/* Frees a version that has no look-up references, users or profile. Wakes the reaper if the version is stale and has a profile. */
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
 /* Frees the version with everything that it owns, except its entry. */
 void pf_version_free(struct pf_version *version);
@@ -349,16 +361,16 @@ static inline void pf_reaper_wake(struct pf_fs *fs)
 /* True if limits are exceeded, so the reaper should run at once. Called with fs->lock held. */
 bool pf_reaper_wants(const struct pf_fs *fs);
 
-/* Call before a profile on a device is opened: if OPEN_LIMIT (reaper.c) profiles are open, closes an idle one on this device. */
+/* Call before a profile on a device is opened: if at least OPEN_LIMIT (reaper.c) profiles are open, closes an idle one on the device. */
 void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
  * Call after an operation has failed with EMFILE or ENFILE: closes files of idle profiles, or waits briefly. True if
- * the operation should be retried. *since: 0 before the first failure; set to its time in monotonic ms.
+ * the operation should be retried. *since is 0 before the first call, which sets it to the current time in monotonic ms.
  */
 bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
 
-/* Retries a call that returns an errno value while it fails with EMFILE or ENFILE. */
+/* Repeats a call that returns an errno value, as long as the call fails with EMFILE or ENFILE and pf_reaper_relieve returns true. */
 #define PF_RETRY_FOR_DESCRIPTORS(fs, result, call)                                                           \
     for (uint64_t since = 0;                                                                                 \
          (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_reaper_relieve(fs, &since);) {          \
@@ -375,17 +387,14 @@ static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
 /* True for the number of an entry of SOURCE that is not a profile. */
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
-/* Attributes of a classified entry; adds a look-up reference. ENOENT: it is hidden. Called with fs->lock held. */
+/* Attributes of a classified entry; adds a look-up reference. Returns ENOENT if the entry is hidden. Called with fs->lock held. */
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile. An unknown size is computed by a pass if may_wait is set; otherwise EAGAIN. */
 int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
                      struct pf_attr *attr, struct pf_op *op);
 
-/*
- * The contents of error.txt of a broken profile, derived from the error only. The caller frees them; *size: their
- * length.
- */
+/* Returns the contents of error.txt of a broken version, with their length in *size. The caller frees them. NULL: out of memory. */
 char *pf_error_text(const struct pf_version *version, size_t *size);
 
 /* ---- packed.c: slow work on archives ------------------------------------------------------------ */
@@ -425,8 +434,8 @@ const struct pf_virtual *pf_virtual_of(const struct pf_fs *fs, uint64_t ino, voi
 bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name);
 
 /*
- * Looks up a virtual folder in a folder of SOURCE. open NULL: only virtual folders that hide entries of SOURCE;
- * otherwise only those that do not. 0 with *attr filled, ENOENT, or another errno value.
+ * Looks up a virtual folder in a folder of SOURCE. If `open` is NULL, considers only virtual folders that hide entries of
+ * SOURCE; otherwise only those that do not. 0 with *attr filled, ENOENT, or another errno value.
  */
 int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name,
                     struct pf_attr *attr, struct pf_op *op);
