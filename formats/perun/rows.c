@@ -130,7 +130,7 @@ static int find_item(struct perun_walk *walk, uint64_t number, struct perun_item
             high = middle;
         else
             low = middle + 1;
-        middle = high; /* out of range: bisect from now on */
+        middle = high; /* out of the range, so bisect from now on */
     }
     return pf_fail(error, EBADMSG, "row %ju is of no resource", (uintmax_t)number);
 }

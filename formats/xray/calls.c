@@ -49,7 +49,7 @@ struct reader {
     PF_LIST(uint32_t)
     names; /* 1 + the name of each function of the stack, a string of the tree; 0 before its first entry */
     uint32_t contexts_most;
-    bool full;             /* there are more than contexts_most contexts: no further event is read */
+    bool full;             /* no further event is read, since there are more than contexts_most contexts */
     struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of */
 
     /* State of the current thread. */
