@@ -8,7 +8,10 @@
 
 enum { FIELDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
-/* Stored format: a field's number is the key of its node; a listing holds key and name of each entry; a size is a 64-bit number. */
+/*
+ * The stored format. The number of a field is the pf_node_key of its node. A listing holds pf_node_key and name of each entry;
+ * a size is a 64-bit number.
+ */
 
 void pf_cached_init(struct pf_cached *cached)
 {
@@ -24,7 +27,7 @@ void pf_cached_free(struct pf_cached *cached)
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
-/* The bytes of a node's field: the listing of a folder; the TEXT of a file, otherwise its SIZE. NULL if there is no field. */
+/* Finds a node's field: the listing of a folder, or the text of a file or, without a text, its size. NULL: not stored. */
 static const char *find_cached_field(const struct pf_cached *cached, struct pf_node node,
                                      struct pf_field *field)
 {
@@ -160,9 +163,9 @@ bool pf_cached_get_file(struct pf_cached *cached, struct pf_node file, uint64_t 
     return bytes != NULL;
 }
 
-/* ---- adding facts ------------------------------------------------------------------------------- */
+/* ---- adding data -------------------------------------------------------------------------------- */
 
-/* Adds a field if the node has none yet, or if it has only its SIZE and the field is of another type. */
+/* Adds a field if the node has none yet, or has only its size and the new field is of another type. */
 static void put_cached_field(struct pf_cached *cached, enum pf_field_type type, struct pf_node node,
                              const void *bytes, size_t size)
 {

@@ -12,12 +12,13 @@
 
 /*
  * The cached tree of a profile, which answers without opening the profile: complete folder listings, file sizes, and
- * the contents of small files and links. It grows as the profile is browsed, up to 144 KB. It is in memory only; its
- * owner reads and writes it as one datum of the database. All functions are thread-safe; to put data again is a no-op.
+ * the contents of small files and links. It grows as the profile is browsed, up to 144 KB. This module keeps it in
+ * memory; the profile reads and writes it as one datum of the database. All functions are thread-safe. Putting data that are
+ * already stored is a no-op.
  */
 struct pf_cached {
     struct pf_lock lock;
-    struct pf_buf fields; /* fields.h; also the cached format */
+    struct pf_buf fields; /* packed as fields.h describes; also the format in the database */
     unsigned count;
     bool changed; /* since the last pack or unpack */
 };

@@ -43,7 +43,7 @@ static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
     pack_options(profile, out);
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
-    /* Nodes are stored by the number of their kind. */
+    /* Data refer to nodes by the number of their kind, and these two numbers change with the list of kinds. */
     pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE);
 }
 
@@ -59,7 +59,7 @@ void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out)
     }
 }
 
-/* Parses one input: its name, copied to `room`, or NULL for the source itself. False if the bytes are invalid. */
+/* Parses one input. *name is a copy in `room`, or NULL for the source itself. False if the bytes are invalid. */
 static bool next_input(struct pf_unpack *in, char room[PATH_MAX], const char **name, struct pf_stamp *stamp)
 {
     uint64_t size = pf_unpack_u64(in);
@@ -98,8 +98,8 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
 }
 
 /*
- * Records inputs without comparing them with the disk: a file that has changed since then cannot be opened. 0, or -1
- * with *error filled.
+ * Records inputs without comparing them with the disk. A file whose stamp differs from the recorded one cannot be opened.
+ * Returns 0, or -1 with *error filled or the bytes invalid.
  */
 static int record_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
 {
@@ -126,9 +126,9 @@ static bool has_a_key(const struct pf_profile *profile)
 }
 
 /*
- * True if facts may be cached. If users other than the mounter may read, only facts of a single file are cached: its
- * stamp shows each change of its mode and access control list. Access to other profiles also depends on folders and
- * files that are not inputs.
+ * True if the tree may be cached. If users other than the mounter may read, this holds only for a profile that is a single
+ * file, whose stamp shows each change of its mode and access control list. Access to other profiles also depends on folders
+ * and files that are not inputs.
  */
 static bool caches_tree(struct pf_profile *profile)
 {
@@ -171,7 +171,7 @@ uint64_t pf_profile_open_key(struct pf_profile *profile)
     return pf_profile_key(profile, stamp.device, stamp.inode);
 }
 
-/* Replaces a device in the stamps of packed inputs. False if the bytes are invalid. */
+/* Replaces a device in the stamps of packed inputs: heads hold 0 for a device number that may change. False if the bytes are invalid. */
 static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t by)
 {
     struct pf_unpack in = {inputs, inputs + size, false};
@@ -193,7 +193,7 @@ static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t 
 
 /* ---- heads -------------------------------------------------------------------------------------- */
 
-/* The parts of a head: size and bytes of what pack_versions wrote; size and bytes of the inputs; the access rights. */
+/* A head consists of the bytes of pack_versions and those of pf_profile_inputs, each after their size, and the access rights. */
 struct head_parts {
     struct pf_buf versions, inputs; /* point into the head */
     struct pf_access access;
@@ -237,7 +237,10 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_add(out, (const char *)&access, sizeof access);
 }
 
-/* Splits a head; device 0 of its present inputs becomes the profile's. False if the head has other versions. */
+/*
+ * Splits a head, and replaces device 0 in the stamps of inputs that are not absent by the profile's device. False if the
+ * versions in the head are not the present ones.
+ */
 static bool split_own_head(const struct pf_profile *profile, const struct pf_buf *head,
                            struct head_parts *parts)
 {

@@ -11,22 +11,22 @@
 #include "fs/clock.h"
 
 /*
- * PF_BACK_OFF_SECONDS: how long a transient error is reported before a retry. PF_RETRY_SECONDS: for EMFILE and ENFILE, the
- * time of immediate retries and the back-off after it.
+ * PF_BACK_OFF_SECONDS is how long a transient error is reported before a retry. After EMFILE and ENFILE, retries are made at
+ * once for PF_RETRY_SECONDS; then the error is reported for the same time.
  */
 enum { PF_BACK_OFF_SECONDS = 2, PF_RETRY_SECONDS = 20 };
 
 /*
- * Retries after EMFILE or ENFILE. Descriptors are freed when other files are closed, so such a failure is retried at
- * once. When the failures last longer than PF_RETRY_SECONDS, the error is reported for PF_RETRY_SECONDS.
+ * The state of retries after EMFILE or ENFILE. These are retried at once, since descriptors become free when other files
+ * are closed.
  */
 struct pf_retry {
     uint64_t first, last; /* first and latest failure, in monotonic seconds; zeroed by a success */
 };
 
 /*
- * Records a failure. Returns true if failures have lasted longer than the grace period: do not retry for
- * PF_RETRY_SECONDS after `last`.
+ * Records a failure. Returns true if failures have lasted longer than PF_RETRY_SECONDS: do not retry for the same time after
+ * `last`.
  */
 static inline bool pf_retry_is_over(struct pf_retry *retry)
 {
@@ -40,7 +40,7 @@ static inline bool pf_retry_is_over(struct pf_retry *retry)
 }
 
 /*
- * The cached failure of an operation. An error from damaged data is permanent. A transient error (pf_is_transient) is
+ * The stored failure of an operation. An error from damaged data is permanent. A transient error (pf_is_transient) is
  * reported for a short time and then retried. A zeroed struct means that nothing has failed. Guarded by the owner's
  * lock.
  */

@@ -8,7 +8,7 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 
-/* The files of a profile: measured for their sizes, opened, and read. */
+/* Measures, opens and reads the files of a profile. */
 
 struct pf_file {
     atomic_uint references;
@@ -25,7 +25,7 @@ struct pf_file {
 /* Limits for measuring on the thread of an operation: about a millisecond of work. */
 enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 512 * 1024 };
 
-/* Upper bound of the number of rows, for a file of the values table whose rows can be located directly; UINT64_MAX: no bound. */
+/* Returns an upper bound of the number of rows if the file is a seekable slice of the table of values; otherwise UINT64_MAX. */
 static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
@@ -51,7 +51,7 @@ static bool is_short_text(struct pf_profile *profile, struct pf_node node)
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
-/* True if the whole file is short, or the range left to measure up to text->until. */
+/* True if the file is short, or little of it is left to measure up to text->until. */
 static bool measures_short(struct pf_owner *owner, uint64_t number)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
@@ -62,8 +62,8 @@ static bool measures_short(struct pf_owner *owner, uint64_t number)
 }
 
 /*
- * Stores the size of a text that is too short for checkpoints; of a cheap text, stores nothing. True if the text must
- * outlive its handles, because its checkpoints were expensive. Called with profile->lock held.
+ * Stores the size of a measured text that is too short for checkpoints, unless the text is cheap. True if the text must
+ * outlive its handles: its checkpoints were expensive, or its size could not be stored. Called with profile->lock held.
  */
 static bool put_short_size(struct pf_profile *profile, struct pf_file_text *text)
 {
@@ -147,7 +147,7 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
             break;
         result = pf_profile_size(profile, file, &size, op);
     }
-    /* The file is made from the rows of this table; a pass over the table finds the facts. */
+    /* trace.json is made from the rows of this table, which depend on facts that only a pass over the table finds. */
     if (result == 0 && node.kind == PF_TRACE_JSON && pf_driver_extra_of(profile->model.driver)->facts) {
         struct pf_table_sizes *sizes;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
@@ -300,7 +300,7 @@ bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size)
     return file->bytes != NULL;
 }
 
-/* First read of a handle that was opened from a stored size: sets file->text. Returns 0, or -1 with op->error filled. */
+/* Sets file->text, at the first read of a file that was opened from a stored size. Returns 0, or -1 with op->error filled. */
 static int need_text(struct pf_file *file, struct pf_op *op)
 {
     struct pf_file_text *text, *none = NULL;

@@ -179,8 +179,8 @@ struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_nod
 static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
 
 /*
- * The value of `over_partitions`. For a metric whose aggregates show the values of one partition: "at ID", printed into
- * `text`.
+ * The value of the column over_partitions. If the aggregates of the metric are the values of one partition, it is "at ID",
+ * printed into `text`.
  */
 enum { OVER_PARTITIONS_MAX = 64 };
 static struct pf_cell over_partitions(const struct pf_model *model, const struct pf_metric *metric,

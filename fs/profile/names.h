@@ -15,8 +15,8 @@
  *   hex digits become %XX; a leading `.` becomes %2E.
  * - A name longer than 255 bytes is cut at a character boundary (and never inside %XX) and gets the suffix ~<id>;
  *   together at most 255 bytes.
- * - An empty name becomes ~<id>. `suffix` requests ~<id> (siblings with equal names, names of generated files). A name
- *   that itself ends in ~ and digits always gets a suffix, so digits after the last ~ are always an id.
+ * - An empty name becomes ~<id>. `suffix` requests the suffix, for siblings with equal names and for names that generated
+ *   files have. A name that itself ends in ~ and digits always gets a suffix, so digits after the last ~ are always an id.
  */
 #define PF_NAME_MAX 255
 
@@ -39,7 +39,7 @@ struct pf_items {
     struct pf_cell (*text)(const void *of, uint32_t item);
     uint32_t (*group)(const void *of, uint32_t item); /* NULL: all items are siblings */
     uint64_t (*id)(const void *of, uint32_t item);    /* NULL: the item's number */
-    /* True if a generated file in these folders has the name; NULL: no name is reserved. */
+    /* True if a folder of kind `folder` has a generated entry of this name; NULL: no name is reserved. */
     bool (*reserved)(const void *reserved_by, unsigned folder, const char *name);
     const void *reserved_by;
     unsigned folder;

@@ -115,7 +115,7 @@ static bool unpack_text(struct pf_profile *profile, uint64_t key, struct pf_unpa
     struct pf_node node = {(unsigned)(key >> 32), (uint32_t)key};
     uint64_t size = pf_unpack_u64(in), measured = pf_unpack_u64(in);
     bool sound = unpack_checkpoints(in, &checkpoints) && measured <= size && may_have_own_walk(profile, node);
-    /* If only a part is measured, it must end at the last checkpoint: else a reader waits for one that no pass sets. */
+    /* A measured part must end at the last checkpoint; otherwise a reader would wait for a checkpoint that no pass sets. */
     if (sound && measured != size)
         sound = measured == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {
@@ -210,8 +210,8 @@ static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
 }
 
 /*
- * Packs the next unstored sums into *out, with *metric set, and marks them as stored. *out fails if they are too large.
- * False if all sums are stored.
+ * Packs the next unstored sums into *out, with *metric set, and marks them as stored. Sets out->failed if they are too
+ * large. Returns false if all sums are stored.
  */
 static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_buf *out)
 {

@@ -12,9 +12,12 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/order.h"
 
-/* The life of a profile: made at a path, opened, loaded in stages, saved, closed. Jobs do all that takes long. */
+/* Creates a profile at a path, opens it, loads it in stages, saves and closes it. Jobs do the work that takes long. */
 
-/* Total duration of uncached passes from which on their results are cached: when the profile is saved, or at once. */
+/*
+ * The results of passes are cached when the profile is saved if the passes took WORTH_SAVING_NS in total, and at once if they
+ * took SAVE_AT_ONCE_NS.
+ */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
@@ -102,7 +105,7 @@ static int run_profile_open(struct pf_owner *owner, uint64_t number, struct pf_e
     return atomic_load(&profile->opened) ? 0 : pf_profile_open_here(profile, error);
 }
 
-/* Runs on the calling thread: members of archives are unpacked by now (fs/tree/packed.c). */
+/* Opening runs on the calling thread: members of archives have been unpacked by now (fs/tree/packed.c). */
 static bool profile_opens_here(struct pf_owner *owner, uint64_t number)
 {
     (void)owner, (void)number;

@@ -23,7 +23,7 @@ struct pf_env {
     struct pf_options options;
     int root;                   /* SOURCE if it is a directory, otherwise the directory that contains it; borrowed */
     struct pf_folder *top;      /* `root` as a folder, or the archive if SOURCE is one; borrowed */
-    const char *root_name;      /* NULL: SOURCE is `root`; otherwise the name of SOURCE in `root` */
+    const char *root_name;      /* NULL: SOURCE is `top`; otherwise the name of SOURCE in `root` */
     struct pf_cache *cache;     /* NULL: no cache between mounts */
     uid_t reader;               /* user id that the process runs as */
     bool others;                /* users other than the mounter may read */
@@ -43,16 +43,16 @@ struct pf_profile;
 
 /*
  * Creates the profile at a path below SOURCE ("": SOURCE itself). st: the attributes just read for that path, or NULL.
- * If st is not NULL and facts are cached (pf_cached), the profile stays unopened while they answer; otherwise it is
- * opened at once. If inputs is not NULL and not empty (pf_profile_inputs), the profile must have the same inputs.
+ * If st is not NULL and the database holds the profile's tree (pf_cached), the profile stays closed while the tree can
+ * answer; otherwise it is opened at once. If inputs is not NULL and not empty (pf_profile_inputs), the profile must have the same inputs.
  * Returns a reference, or NULL with *error filled: ESTALE if the inputs differ.
  */
 struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                  const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
 /*
- * Restores the cached names of a version that has since changed on disk, for pf_node_parent and
- * pf_profile_parent_ready. This profile cannot be opened. Returns a reference, or NULL if the names are not cached.
+ * Restores the cached names of a version that is no longer on disk, for pf_node_parent and pf_profile_parent_ready.
+ * Returns a reference to a profile that cannot be opened, or NULL if the names are not cached.
  */
 struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                         const struct stat *st, const struct pf_buf *inputs);
@@ -64,7 +64,10 @@ struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driv
 int pf_profile_open(struct pf_profile *profile, struct pf_op *op);
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile);
-/* Drops a reference (NULL: no-op). The last one saves, and closes the files: no lock of fs/ may be held then. */
+/*
+ * Drops a reference (NULL: no-op). Call without any lock of fs/ held unless other references remain: dropping the last one
+ * saves results and closes the files.
+ */
 void pf_profile_release(struct pf_profile *profile);
 /* Writes uncached results to the cache. Call without any lock of fs/ held. */
 void pf_profile_save(struct pf_profile *profile);
@@ -74,14 +77,14 @@ uint32_t pf_profile_context_count(struct pf_profile *profile);
 
 /*
  * True if the profile should be opened again: a transient error has left a stage unloaded and its back-off is over, or
- * spilled sums are lost. *loaded: a stage is loaded, and nothing has failed since the profile was opened.
+ * spilled sums are lost. *loaded: a stage after PF_OPENED is loaded and no stage has failed.
  */
 bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded);
 
 /* True if a pass of the profile is queued or running. */
 bool pf_profile_busy(struct pf_profile *profile);
 
-/* True if the file at the profile's path is its only input so far. */
+/* True if the file at the profile's path is the profile's only input so far. */
 bool pf_profile_is_one_file(struct pf_profile *profile);
 
 /* The access rights common to all inputs read so far. */
@@ -89,8 +92,8 @@ struct pf_access pf_profile_access(struct pf_profile *profile);
 
 /*
  * pf_profile_hold_files keeps the profile's files open until pf_profile_release_files, and reopens closed files. 0, or
- * -1 with *error filled: ESTALE if an input has changed. Required for every read, except by a pass of a profile whose
- * files are held already.
+ * -1 with *error filled: ESTALE if an input has changed. Required during every read, except by a pass while an
+ * operation holds the files.
  */
 int pf_profile_hold_files(struct pf_profile *profile, struct pf_error *error);
 void pf_profile_release_files(struct pf_profile *profile);
@@ -121,8 +124,8 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
 int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /*
- * Loads everything that pf_node_parent needs for a node. The cache may hold the listing of a folder without holding the
- * name of the folder.
+ * Loads everything that pf_node_parent needs for a node. After pf_profile_ready, a folder may have a cached listing, which
+ * does not contain the folder's own name.
  */
 int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
@@ -138,9 +141,9 @@ enum pf_named {
 };
 
 /*
- * The file names of a set of items; borrowed. Available from PF_PARTITIONED on for partitions, pf_metrics_stage for
- * metrics, PF_MODELLED for keys, PF_OPENED for blobs and links. Names of contexts are available once a folder of
- * contexts or contexts.csv is ready (pf_profile_ready).
+ * The file names of a set of items; borrowed. They are available once a stage is loaded: PF_PARTITIONED for partitions,
+ * pf_metrics_stage for metrics, PF_MODELLED for keys, PF_OPENED for blobs and links. Names of contexts are available once a
+ * folder of contexts or contexts.csv is ready (pf_profile_ready).
  */
 const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enum pf_named named);
 
@@ -160,8 +163,8 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
 /*
  * pf_profile_table_sizes measures the sizes of a table's files. pf_profile_aggregate computes the aggregates of all
  * metrics (metric < 0), or at least those of one metric and the metrics that its views need. If pf_aggregate_is_large,
- * each metric has its own pass and aggregates. Exception: with PF_SKIMS_METRIC only the first metric has its own pass,
- * and the next request aggregates all metrics. Results are borrowed from the profile.
+ * each metric has its own pass and aggregates. Exception: if the table of values has PF_SKIMS_METRIC, only the first metric
+ * requested has its own pass, and the next request aggregates all metrics. Results are borrowed from the profile.
  */
 int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_table_sizes **sizes,
                            struct pf_op *op);
@@ -169,8 +172,8 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
                          struct pf_op *op);
 
 /*
- * Bytes in the database about one profile, used by modules that span profiles. They are valid while the profile's
- * inputs are unchanged. `path` and *st identify the profile at its path below SOURCE. pf_datum_get_excerpt returns a copy
+ * An excerpt is the bytes that modules which span profiles store in the database about one profile. It is valid while the
+ * profile's inputs are unchanged. `path` (below SOURCE) and *st identify the profile. pf_datum_get_excerpt returns a copy
  * owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
  */
 char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, const char *path,

@@ -57,7 +57,7 @@ static struct pf_cell link_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_model_extra *)of)->links[i].name);
 }
 
-/* pf_items.folder: the kind of folder that these items share with generated files, whose names are reserved. */
+/* Describes a set of items. `folder` is set to the kind of their folder if it has generated entries, whose names are reserved. */
 static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
     const struct pf_model_extra *extra = pf_extra_of(model);
@@ -128,8 +128,8 @@ static int note_wanted(void *arg, const char *name, unsigned char type)
 }
 
 /*
- * Clears model->src, the name of a folder that sources of the format may have, if that folder is absent. The listing is
- * recorded as an input, so the folder's appearance counts as a change.
+ * pf_model_extra.src is the name of a folder that sources of the format may have. Clears it if this source has no such
+ * folder. The listing is recorded as an input, so a later appearance of the folder counts as a change.
  */
 static int find_src(struct pf_model *model, struct pf_error *error)
 {

@@ -14,12 +14,12 @@
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_env *env;
-    void (*end)(struct pf_profile *profile); /* profile.c: after the last release */
+    void (*end)(struct pf_profile *profile); /* called after the last release; set by profile.c */
     const struct pf_driver *driver;
     struct pf_model model;    /* valid once the profile is open */
     struct pf_source *source; /* closed until the profile is open */
 
-    /* False while `cached` answers for the profile. The first caller that needs more opens it. */
+    /* False while `cached` answers for the profile. The first caller that needs more opens the profile. */
     atomic_bool opened;
     char *path;              /* below SOURCE; NULL: nothing is cached */
     uint64_t key;            /* cache key of the source; 0: the tree is not cached */
@@ -30,13 +30,13 @@ struct pf_profile {
 
     struct pf_lock lock; /* guards the members below */
     enum pf_stage stage;
-    struct pf_failure failure; /* of the next stage; not retried, as the profile may be half loaded */
+    struct pf_failure failure; /* why the next stage failed; no retry, since the profile may be half loaded */
     struct pf_table_sizes *table_sizes[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;  /* of all metrics */
     struct pf_aggregate **of_metric; /* by metric; mutual partners share one aggregate; NULL: no aggregate */
     bool contexts_named;
     bool sums_stored;       /* `aggregate` is in the cache, or too large for it */
-    bool *of_metric_stored; /* sums_stored for each of of_metric */
+    bool *of_metric_stored; /* as sums_stored, for each of of_metric */
     struct pf_map texts;    /* struct pf_file_text by node */
     struct pf_map sizes;    /* size by node, for files too short for checkpoints */
     char *facts;            /* facts of the driver from the cache, restored when PF_PARTITIONED is loaded */
@@ -49,7 +49,7 @@ struct pf_profile {
     uint16_t *context_dir_size; /* length of each context's path in bytes; UINT16_MAX: too long */
 };
 
-/* ---- state.c: what is there at present ---------------------------------------------------------- */
+/* ---- state.c: the current state ----------------------------------------------------------------- */
 
 /*
  * Store and find the size of a file that is too short for checkpoints. pf_put_size returns false if out of memory,
@@ -70,8 +70,8 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
  */
 bool pf_are_partners(const struct pf_profile *profile, int a, int b);
 /*
- * Stores an aggregate of all metrics (-1), or of one metric and its partner; stored: it is in the database. Called with
- * profile->lock held; takes ownership on success. 0, or -1 with *error filled.
+ * Stores an aggregate of all metrics (-1), or of one metric and its partner. stored: the aggregate is already in the
+ * database. Called with profile->lock held; takes ownership on success. 0, or -1 with *error filled.
  */
 int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
                      struct pf_error *error);
@@ -122,9 +122,9 @@ uint64_t pf_profile_open_key(struct pf_profile *profile);
 int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
 
 /*
- * The head of the profile's data: everything that generated text depends on, the inputs and the access rights.
- * pf_profile_accepts returns true if a head matches the present versions and inputs; *access then receives the access
- * rights of the inputs. The function modifies the bytes of the head.
+ * The head of the profile's data holds everything that generated text depends on, such as driver version and inputs, and
+ * the access rights. pf_profile_accepts returns true if a head matches the present versions and inputs; *access then
+ * receives the access rights of the inputs. The function modifies the bytes of the head.
  */
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
 bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
@@ -132,8 +132,8 @@ bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, s
 /* Functions named pf_datum_* read or write the database. Call them without any lock of fs/ held. */
 
 /*
- * A datum of the present version. The bytes from pf_datum_get are owned by the caller; NULL: none. The profile has a
- * cache.
+ * Read and write a datum of the present version. The caller owns the bytes from pf_datum_get; NULL if no valid datum is
+ * stored. env->cache must not be NULL.
  */
 char *pf_datum_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
                    size_t *size, struct pf_access *access);
@@ -163,8 +163,8 @@ void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64
 void pf_datum_get_passes(struct pf_profile *profile);
 void pf_datum_put_passes(struct pf_profile *profile);
 /*
- * The stored sums that include a metric (-1: of all metrics); owned by the caller. Sets *metric to -1 if they are of all
- * metrics. NULL: none are stored.
+ * Returns the stored sums that include *metric (-1: those of all metrics), or NULL if none are stored. Sets *metric to -1 if
+ * the sums are those of all metrics. The caller owns the result.
  */
 struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric);
 
@@ -180,7 +180,7 @@ struct pf_file_text {
     struct pf_profile *profile; /* a reference, while `owner` has references */
     struct pf_node node;
     _Atomic uint64_t until; /* end of the range to be measured */
-    bool outlives_handles;  /* its checkpoints were expensive */
+    bool outlives_handles;  /* set if its checkpoints were expensive */
 };
 
 /* The text of a node, created if necessary, with a reference. NULL: out of memory. */
@@ -189,7 +189,10 @@ void pf_file_text_release(struct pf_file_text *text); /* takes profile->lock */
 /* Frees all texts, none of which may have references, and all sizes. */
 void pf_file_texts_free(struct pf_profile *profile);
 
-/* For the cache: visits all texts that outlive their handles and have checkpoints of their own, and all sizes. Called with profile->lock held. */
+/*
+ * For the cache: visits all texts that outlive their handles and have checkpoints of their own, and all sizes. Called with
+ * profile->lock held.
+ */
 void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
 /*

@@ -49,7 +49,7 @@ bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t 
     *file = (struct pf_node){PF_WARNINGS_CSV, 0};
     if (i < LEADS && !pf_folder_find(profile, (struct pf_node){PF_METRIC_DIR, summary.item},
                                      lead_name(model, &leads[i], room), file))
-        *file = (struct pf_node){PF_INFO, 0}; /* no such file: info.txt replaces it, whose size is cheap */
+        *file = (struct pf_node){PF_INFO, 0}; /* no such file: info.txt, whose size is cheap, is measured instead */
     return i <= LEADS;
 }
 
@@ -179,7 +179,7 @@ struct pf_lines *pf_summary_lines(struct pf_profile *profile, struct pf_node nod
     struct pf_sections *sections = pf_sections_new(pf_profile_aggregate_now(profile, -1), node.item, error);
     if (!sections)
         return NULL;
-    /* Halve the limits until the page fits or `where` is too short. */
+    /* Halve the limits until the page fits or limits.where is too small. */
     struct pf_section_limits limits = {96, 64, 160};
     do {
         out.size = 0;

@@ -9,7 +9,7 @@
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 
-/* Severities of a piece's failure: stopped (ECANCELED), as when another piece failed; the pass must be repeated (EAGAIN); other errors. */
+/* Failures of a piece. ENDED: it was stopped, for example since another one failed. REPEAT: the pass must be repeated (EAGAIN). */
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
@@ -29,7 +29,7 @@ struct measuring {
     struct sizes_piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* progress in thousandths of a piece, summed over all pieces */
-    /* By severity: true if a piece has failed; the error of the first such piece, written by one thread and read after the split. */
+    /* By severity: whether a piece has failed, and the error of the first such piece, which is read after the split only. */
     atomic_bool failed[SEVERITIES];
     struct pf_error errors[SEVERITIES];
 };
@@ -61,8 +61,8 @@ static void count_row(struct measuring *all, const struct pf_row_size *row)
 }
 
 /*
- * Adds a checkpoint if one is due. The distance is measured in the partition's file, the shorter text. *last: offset of
- * the previous checkpoint in that file.
+ * Adds a checkpoint if one is due. The distance is measured in the partition's file, which is shorter than the whole table.
+ * *last: offset of the previous checkpoint in the partition's file.
  */
 static int set_checkpoint(struct sizes_piece *piece, const struct pf_measure *measure, uint64_t *last,
                           struct pf_error *error)

@@ -20,7 +20,7 @@
 /* The condition for a view to exist in a profile. */
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
-/* Stages that depend on the format: those that provide the named items, rows or sums. A view can be read once its stage is loaded. */
+/* Names for stages that depend on the format: the stage that provides these items, rows or sums. A view is readable once it is loaded. */
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */
@@ -132,8 +132,8 @@ static const char *stem_of(const struct pf_model *model, const struct view *view
 }
 
 /*
- * True if a driver's table is in a folder: tables/, or the folder of an item of one of its columns. A PF_ONLY_IN_* flag
- * restricts the table to one kind of folder; metrics' folders have only tables with PF_ONLY_IN_METRICS.
+ * True if a kind of folder has a file of a driver's table: tables/, or the folders of the items in a column of the table. A
+ * PF_ONLY_IN_* flag restricts the table to one kind of folder; metrics' folders have only tables with PF_ONLY_IN_METRICS.
  */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {
@@ -395,8 +395,8 @@ bool pf_needs_context_names(unsigned kind)
 }
 
 /*
- * A metric's info.txt needs aggregates only to count stacks lost to rounding and values beyond 64 bits, warnings.csv for
- * shares above 100 %, summary.md for its sums.
+ * warnings.csv needs aggregates for shares above 100 %, and summary.md for its sums. A metric's info.txt needs them only to
+ * count stacks lost to rounding and values beyond 64 bits.
  */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 {
@@ -469,8 +469,8 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
 /* ---- entries of folders -------------------------------------------------------------------------- */
 
 /*
- * The number of items in a folder, and the node number of the i-th. Only folders of contexts read model->contexts,
- * since a pass may still be building the contexts while other folders are listed.
+ * The number of items in a folder; item_at returns the i-th one. Only folders of contexts read model->contexts: while other
+ * folders are listed, a pass may still be building the contexts.
  */
 static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
 {

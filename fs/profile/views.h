@@ -12,7 +12,7 @@
  * of inode numbers.
  */
 enum pf_kind {
-    /* folders; the item of a PARTITION, CONTEXT or METRIC is its index */
+    /* folders; the item of PF_PARTITION_DIR, PF_CONTEXT_DIR or PF_METRIC_DIR is the index of the partition, context or metric */
     PF_TOP,
     PF_TABLES,
     PF_PARTITIONS,
@@ -24,7 +24,7 @@ enum pf_kind {
     PF_KEYS,
     PF_KEY_DIR,
     PF_BLOBS,         /* src/: files embedded in the profile */
-    PF_SOURCE_FOLDER, /* src/: a folder of the source itself; look-up continues with the entry of SOURCE */
+    PF_SOURCE_FOLDER, /* src/: a folder of the profile's source; the names in it are looked up in SOURCE */
     PF_PRIMARY,
     PF_EXPORT,
     PF_EXPORT_DIR, /* the item is a metric's index */
@@ -86,7 +86,7 @@ static inline bool pf_is_link(unsigned kind)
 
 /*
  * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
- * not follow links, skip its contents. Also true for PF_EMPTY_PPROF, since pprof tools reject it.
+ * not follow links, skip its contents. Also true for PF_EMPTY_PPROF, since pprof tools reject a file without samples.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {
@@ -99,7 +99,7 @@ static inline const char *pf_hidden_target(unsigned kind)
     return kind == PF_CONTEXTS_LINK ? ".contexts" : kind == PF_EXPORT_LINK ? ".export" : NULL;
 }
 
-/* The index of the table that a table's file shows; -1 for other files. */
+/* The index of the driver's table whose rows a file shows; -1 for other files. */
 static inline int pf_table_of(unsigned kind)
 {
     bool table = kind >= PF_TABLE_WHOLE && kind < PF_TABLE_END;

@@ -17,7 +17,7 @@
 
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
-/* True for a mount of this program. SOURCE shows no such mounts: an access to this process's own mount would deadlock. */
+/* True for a mount of this program. Such mounts in SOURCE are hidden: an access to this process's own mount would deadlock. */
 static bool is_own_mount(struct pf_fs *fs, dev_t device)
 {
     if (device == fs->device)
