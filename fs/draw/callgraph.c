@@ -213,8 +213,8 @@ static int add_graph(struct graph *graph, struct pf_buf *out, struct pf_error *e
     return 0;
 }
 
-struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                    struct pf_error *error)
+struct pf_walk *pf_callgraph_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                  struct pf_error *error)
 {
     struct graph graph = {0};
     struct pf_buf out = {0};
@@ -239,7 +239,7 @@ struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate 
     free(graph.node_of);
     pf_buf_str(&out, "}\n");
     if (!result)
-        return pf_lines_of_text(&out, error);
+        return pf_walk_of_text(&out, error);
     pf_buf_free(&out);
     return NULL;
 }

@@ -18,24 +18,24 @@ enum { PF_PICTURE_MAX = 2000000 };
  * The flame graph of a metric, roots on top. The width of a frame is the sum of the positive exclusive values in its subtree. Sibling
  * frames narrower than 1/2000 of the picture are merged into one; if the picture is still too large, wider frames are merged, too.
  */
-struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                struct pf_error *error);
+struct pf_walk *pf_flame_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                              struct pf_error *error);
 
 /* The call graph of a metric for Graphviz: at most 200 functions. */
-struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                    struct pf_error *error);
+struct pf_walk *pf_callgraph_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                  struct pf_error *error);
 
 /* Returns the table "trace", from which the time line is drawn; NULL if the profile has none with a partition and a time column. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
 /* The time line: the stack depth of each thread over time, as shades. Reads the table "trace" twice. */
-struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error);
+struct pf_walk *pf_timeline_walk(struct pf_model *model, struct pf_error *error);
 
 /* Returns the table "scaling" of a profile's metrics, with one column per point; NULL if the profile has none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
 /* A chart of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
-struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
+struct pf_walk *pf_scaling_walk(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /* One metric in several runs. All pointers are borrowed. */
 struct pf_runs_caption {

@@ -248,19 +248,19 @@ static void compose(struct flame *flame, struct pf_buf *out)
     svg_end(out);
 }
 
-struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                struct pf_error *error)
+struct pf_walk *pf_flame_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                              struct pf_error *error)
 {
     struct flame flame = {.model = model, .tree = model->contexts, .metric = &model->metrics[metric]};
     struct pf_buf out = {0};
-    struct pf_lines *lines = NULL;
+    struct pf_walk *walk = NULL;
     if (!sum_flame_frames(&flame, aggregate, metric, error) &&
         (why_empty(&flame) || !draw_small(&flame, error))) {
         compose(&flame, &out);
-        lines = pf_lines_of_text(&out, error);
+        walk = pf_walk_of_text(&out, error);
     }
     free(flame.held);
     pf_buf_free(&flame.sum);
     pf_buf_free(&flame.frames);
-    return lines;
+    return walk;
 }

@@ -235,22 +235,22 @@ static void draw_scaling(struct scaling *scaling, struct pf_buf *out)
     svg_end(out);
 }
 
-struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error)
+struct pf_walk *pf_scaling_walk(struct pf_model *model, unsigned metric, struct pf_error *error)
 {
     struct scaling scaling = {.model = model, .table = pf_scaling_table(model), .metric = metric};
     struct pf_buf out = {0};
-    struct pf_lines *lines = NULL;
+    struct pf_walk *walk = NULL;
     if (!scaling.table) {
         pf_fail(error, ENOENT, "no such file");
         return NULL;
     }
     if (!choose_scaling_parameter(&scaling, error) && !read_table(&scaling, error)) {
         draw_scaling(&scaling, &out);
-        lines = pf_lines_of_text(&out, error);
+        walk = pf_walk_of_text(&out, error);
     }
     chart_free(&scaling.chart);
     free(scaling.points);
     free(scaling.sums);
     free(scaling.counts);
-    return lines;
+    return walk;
 }

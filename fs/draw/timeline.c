@@ -40,7 +40,7 @@ struct last {
 };
 
 struct timeline {
-    struct pf_lines lines;
+    struct pf_walk base;
     struct pf_model *model;
     const struct pf_table *table;
     const struct pf_cursor_ops *ops; /* of the table */
@@ -323,14 +323,14 @@ static int begin_anew(struct timeline *line, struct pf_error *error)
 }
 
 /* Performs one step. The last step appends the picture as one record; earlier steps append nothing. Position 1 is the end. */
-static int next_timeline_step(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_timeline_step(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct timeline *line = (struct timeline *)lines;
-    if (lines->position)
+    struct timeline *line = (struct timeline *)base;
+    if (base->position)
         return 0;
     if (line->stage == DRAWN) {
         draw_timeline(line, out);
-        lines->position = 1;
+        base->position = 1;
         return 1;
     }
     if (!line->open && open_cursor(line, error))
@@ -347,9 +347,9 @@ static int next_timeline_step(struct pf_lines *lines, struct pf_buf *out, struct
     return 1;
 }
 
-static void close_timeline(struct pf_lines *lines)
+static void close_timeline(struct pf_walk *base)
 {
-    struct timeline *line = (struct timeline *)lines;
+    struct timeline *line = (struct timeline *)base;
     close_cursor(line);
     pf_ids_free(&line->contexts);
     free(line->cells);
@@ -357,7 +357,7 @@ static void close_timeline(struct pf_lines *lines)
     free(line);
 }
 
-static const struct pf_lines_ops timeline_ops = {.next = next_timeline_step, .close = close_timeline};
+static const struct pf_walk_ops timeline_ops = {.next = next_timeline_step, .close = close_timeline};
 
 static int list_contexts(struct timeline *line, struct pf_error *error)
 {
@@ -370,14 +370,14 @@ static int list_contexts(struct timeline *line, struct pf_error *error)
     return 0;
 }
 
-struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error)
+struct pf_walk *pf_timeline_walk(struct pf_model *model, struct pf_error *error)
 {
     struct timeline *line = calloc(1, sizeof *line);
     if (!line) {
         pf_fail_memory(error);
         return NULL;
     }
-    line->lines.ops = &timeline_ops;
+    line->base.ops = &timeline_ops;
     line->model = model;
     line->table = pf_timeline_table(model);
     line->ops = pf_table_ops(line->table);
@@ -387,9 +387,9 @@ struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *erro
     line->cells = calloc(line->table->n_columns + 1, sizeof *line->cells);
     line->grid = calloc(line->rows * BINS + 1, sizeof *line->grid);
     if (line->cells && line->grid && !list_contexts(line, error))
-        return &line->lines;
+        return &line->base;
     if (!line->cells || !line->grid)
         pf_fail_memory(error);
-    close_timeline(&line->lines);
+    close_timeline(&line->base);
     return NULL;
 }

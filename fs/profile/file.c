@@ -200,10 +200,10 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
     return result;
 }
 
-int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_op *op)
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_walk **walk, struct pf_op *op)
 {
     uint64_t size;
-    *lines = NULL;
+    *walk = NULL;
     if (pf_profile_size_now(profile, node, &size))
         return 0;
     if (pf_profile_open(profile, op))
@@ -212,8 +212,8 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_line
         return 0;
     int result = prepare(profile, node, op);
     if (result == 0)
-        *lines = pf_node_walk(profile, node, &op->error);
-    return result ? result : *lines ? 0 : -1;
+        *walk = pf_node_walk(profile, node, &op->error);
+    return result ? result : *walk ? 0 : -1;
 }
 
 /* ---- handles ------------------------------------------------------------------------------------ */
@@ -404,12 +404,12 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_s
 static int read_target(struct pf_profile *profile, struct pf_node node, char **target, struct pf_error *error)
 {
     struct pf_buf text = {0};
-    struct pf_lines *lines = pf_node_walk(profile, node, error);
-    int more = lines ? 1 : -1;
+    struct pf_walk *walk = pf_node_walk(profile, node, error);
+    int more = walk ? 1 : -1;
     while (more > 0)
-        more = lines->ops->next(lines, &text, error);
-    if (lines)
-        lines->ops->close(lines);
+        more = walk->ops->next(walk, &text, error);
+    if (walk)
+        walk->ops->close(walk);
     pf_buf_char(&text, '\0');
     if (more == 0 && !text.failed) {
         *target = text.data;

@@ -37,7 +37,7 @@ static int primary_of(const struct pf_model *model)
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
-struct pf_lines *pf_link_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_link_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
     struct pf_buf out = {0};
@@ -54,7 +54,7 @@ struct pf_lines *pf_link_lines(struct pf_profile *profile, struct pf_node node, 
         pf_buf_str(&out, "../");
         pf_buf_str(&out, pf_extra_of(model)->links[node.item].target);
     }
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
 static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
@@ -100,7 +100,7 @@ static bool has_own_title(const struct pf_model *model)
     return false;
 }
 
-struct pf_lines *pf_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_info_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
     const struct pf_model *model = pf_profile_model(profile);
@@ -120,11 +120,11 @@ struct pf_lines *pf_info_lines(struct pf_profile *profile, struct pf_node node, 
     add_groups(&model->partitions, &out);
     add_line(&out, "Time unit", pf_string(model->time_unit));
     add_metrics(profile, &out);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
-struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_node node,
-                                         struct pf_error *error)
+struct pf_walk *pf_partition_info_walk(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
     const uint32_t partition = node.item;
     const struct pf_partitions *partitions = &pf_profile_model(profile)->partitions;
@@ -134,7 +134,7 @@ struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_n
     add_line(&out, "Id", item[0]);
     for (size_t f = 0; f < partitions->n_fields; f++)
         add_line(&out, partitions->field_columns[f].name, pf_rows_at(partitions->fields, partition)[f]);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
 enum { OWN_COLUMNS_MAX = 16 };
@@ -150,8 +150,7 @@ static size_t own_cells(const struct pf_model *model, uint32_t context, struct p
     return n;
 }
 
-struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_node node,
-                                       struct pf_error *error)
+struct pf_walk *pf_context_info_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t context = node.item;
     const struct pf_model *model = pf_profile_model(profile);
@@ -173,7 +172,7 @@ struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_nod
         add_line(&out, "Module", pf_interned(tree->strings, tree->module[context]));
     for (size_t c = 0, n = own_cells(model, context, own); c < n; c++)
         add_line(&out, model->context_columns[c].name, own[c]);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
 static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
@@ -233,7 +232,7 @@ static int add_folded_info(struct pf_profile *profile, uint32_t m, struct pf_buf
     return 0;
 }
 
-struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_metric_info_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t m = node.item;
     const struct pf_model *model = pf_profile_model(profile);
@@ -260,11 +259,11 @@ struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node
     struct pf_cell own[OWN_COLUMNS_MAX];
     for (size_t c = 0, n = own_metric_cells(model, m, own); c < n; c++)
         add_line(&out, model->metric_columns[c].name, own[c]);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
 /* info.txt of a key: its name and its row in the table with index keys->about. */
-struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_key_info_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;
     const struct pf_model *model = pf_profile_model(profile);
@@ -277,22 +276,22 @@ struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node no
     for (size_t c = 0; row && c < about->n_columns; c++)
         if (about->columns[c].role == PF_PLAIN)
             add_line(&out, about->columns[c].name, row[c]);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }
 
 /* ---- tables of the axes: a record is a row, and a position its number (0: the header) ----------- */
 
-struct rows_lines {
-    struct pf_lines lines;
+struct rows_walk {
+    struct pf_walk base;
     struct pf_profile *profile;
     uint64_t row, rows; /* row 0 is the header */
     void (*header)(struct pf_profile *profile, struct pf_buf *out);
     void (*print)(struct pf_profile *profile, uint32_t i, struct pf_buf *out);
 };
 
-static int model_rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int model_rows_next(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct rows_lines *view = (struct rows_lines *)lines;
+    struct rows_walk *view = (struct rows_walk *)base;
     (void)error;
     if (view->row > view->rows)
         return 0;
@@ -304,45 +303,45 @@ static int model_rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf
     return 1;
 }
 
-static size_t model_rows_save(const struct pf_lines *lines, void *blob, size_t room)
+static size_t model_rows_save(const struct pf_walk *base, void *blob, size_t room)
 {
-    const struct rows_lines *view = (const struct rows_lines *)lines;
+    const struct rows_walk *view = (const struct rows_walk *)base;
     return pf_position_save(&view->row, sizeof view->row, blob, room);
 }
 
-static int model_rows_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int model_rows_restore(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
 {
-    struct rows_lines *view = (struct rows_lines *)lines;
+    struct rows_walk *view = (struct rows_walk *)base;
     return pf_position_restore(&view->row, sizeof view->row, blob, size, error);
 }
 
-static void model_rows_close(struct pf_lines *lines)
+static void model_rows_close(struct pf_walk *base)
 {
-    free(lines);
+    free(base);
 }
 
-static double rows_progress(const struct pf_lines *lines)
+static double rows_progress(const struct pf_walk *base)
 {
-    const struct rows_lines *view = (const struct rows_lines *)lines;
+    const struct rows_walk *view = (const struct rows_walk *)base;
     return (double)view->row / ((double)view->rows + 1);
 }
 
-static const struct pf_lines_ops rows_ops = {model_rows_next,    NULL,       model_rows_save,
-                                             model_rows_restore, model_rows_close, rows_progress};
+static const struct pf_walk_ops rows_ops = {
+    model_rows_next, NULL, model_rows_save, model_rows_restore, model_rows_close, rows_progress};
 
-static struct pf_lines *rows_lines(struct pf_profile *profile, uint64_t rows,
-                                   void (*header)(struct pf_profile *, struct pf_buf *),
-                                   void (*print)(struct pf_profile *, uint32_t, struct pf_buf *),
-                                   struct pf_error *error)
+static struct pf_walk *rows_walk(struct pf_profile *profile, uint64_t rows,
+                                 void (*header)(struct pf_profile *, struct pf_buf *),
+                                 void (*print)(struct pf_profile *, uint32_t, struct pf_buf *),
+                                 struct pf_error *error)
 {
-    struct rows_lines *view = calloc(1, sizeof *view);
+    struct rows_walk *view = calloc(1, sizeof *view);
     if (!view) {
         pf_fail_memory(error);
         return NULL;
     }
-    *view = (struct rows_lines){
-        .lines.ops = &rows_ops, .profile = profile, .rows = rows, .header = header, .print = print};
-    return &view->lines;
+    *view = (struct rows_walk){
+        .base.ops = &rows_ops, .profile = profile, .rows = rows, .header = header, .print = print};
+    return &view->base;
 }
 
 static void add_columns(struct pf_buf *out, const struct pf_column *columns, size_t n)
@@ -385,10 +384,10 @@ static void metrics_row(struct pf_profile *profile, uint32_t m, struct pf_buf *o
     pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_metrics_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_metrics_csv_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(profile, pf_profile_model(profile)->n_metrics, metrics_header, metrics_row, error);
+    return rows_walk(profile, pf_profile_model(profile)->n_metrics, metrics_header, metrics_row, error);
 }
 
 static void partitions_header(struct pf_profile *profile, struct pf_buf *out)
@@ -411,12 +410,12 @@ static void partitions_row(struct pf_profile *profile, uint32_t i, struct pf_buf
     pf_buf_char(out, '\n');
 }
 
-struct pf_lines *pf_partitions_csv_lines(struct pf_profile *profile, struct pf_node node,
-                                         struct pf_error *error)
+struct pf_walk *pf_partitions_csv_walk(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
     (void)node;
     uint64_t n = pf_rows_count(pf_profile_model(profile)->partitions.items);
-    return rows_lines(profile, n, partitions_header, partitions_row, error);
+    return rows_walk(profile, n, partitions_header, partitions_row, error);
 }
 
 static void contexts_header(struct pf_profile *profile, struct pf_buf *out)
@@ -450,12 +449,11 @@ static void contexts_row(struct pf_profile *profile, uint32_t i, struct pf_buf *
     pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_contexts_csv_lines(struct pf_profile *profile, struct pf_node node,
-                                       struct pf_error *error)
+struct pf_walk *pf_contexts_csv_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(profile, pf_profile_model(profile)->contexts->count, contexts_header, contexts_row,
-                      error);
+    return rows_walk(profile, pf_profile_model(profile)->contexts->count, contexts_header, contexts_row,
+                     error);
 }
 
 static void warnings_header(struct pf_profile *profile, struct pf_buf *out)
@@ -515,9 +513,8 @@ static void warnings_row(struct pf_profile *profile, uint32_t i, struct pf_buf *
     pf_buf_free(&scratch);
 }
 
-struct pf_lines *pf_warnings_csv_lines(struct pf_profile *profile, struct pf_node node,
-                                       struct pf_error *error)
+struct pf_walk *pf_warnings_csv_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(profile, pf_warning_count(profile), warnings_header, warnings_row, error);
+    return rows_walk(profile, pf_warning_count(profile), warnings_header, warnings_row, error);
 }

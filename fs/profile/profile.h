@@ -191,13 +191,13 @@ bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64
 int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op);
 
 /*
- * Opens a walk over a file that is read once from start to end, without computing its size. Returns 0 with *lines set
- * to the walk, which borrows the profile. *lines is NULL if the file must be opened by pf_file_open instead: its size
+ * Opens a walk over a file that is read once from start to end, without computing its size. Returns 0 with *walk set
+ * to the walk, which borrows the profile. *walk is NULL if the file must be opened by pf_file_open instead: its size
  * is already known, or its rows may depend on facts that only a complete pass finds. -1 with op->error filled on
  * failure.
  */
-struct pf_lines;
-int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_op *op);
+struct pf_walk;
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_walk **walk, struct pf_op *op);
 
 /* An open file. Reference-counted. */
 struct pf_file;

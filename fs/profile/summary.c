@@ -173,7 +173,7 @@ static void add_summary_page(struct pf_profile *profile, uint32_t m, const struc
     add_leads(profile, m, pf_adds_up(metric), pf_warning_count(profile), out);
 }
 
-struct pf_lines *pf_summary_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_walk *pf_summary_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     struct pf_buf out = {0};
     struct pf_sections *sections = pf_sections_new(pf_profile_aggregate_now(profile, -1), node.item, error);
@@ -187,5 +187,5 @@ struct pf_lines *pf_summary_lines(struct pf_profile *profile, struct pf_node nod
         limits = (struct pf_section_limits){limits.name / 2, limits.where / 2, limits.text / 2};
     } while (out.size > PAGE_MAX && limits.where > 3);
     pf_sections_free(sections);
-    return pf_lines_of_text(&out, error);
+    return pf_walk_of_text(&out, error);
 }

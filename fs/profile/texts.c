@@ -5,7 +5,7 @@
 
 /* The texts of a profile's files, by node. */
 
-static struct pf_lines *walk_text(void *owner, struct pf_error *error)
+static struct pf_walk *walk_text(void *owner, struct pf_error *error)
 {
     struct pf_file_text *text = owner;
     return pf_node_walk(text->profile, text->node, error);

@@ -163,7 +163,7 @@ bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_n
  * Opens a walk over a file's records. The file's stage, and aggregates if needed, must be loaded. NULL with *error
  * filled.
  */
-struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
+struct pf_walk *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 
 /* True if folders of this kind have a generated entry of this name, which items must not use. profile: the pf_model. */
 bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
@@ -175,12 +175,12 @@ bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
  * Each returns a walk (freed by its close), or NULL with *error filled. The node's stage (pf_node_stage) must be
  * loaded.
  */
-typedef struct pf_lines *pf_model_text(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
-pf_model_text pf_info_lines, pf_partition_info_lines, pf_context_info_lines, pf_metric_info_lines,
-    pf_key_info_lines, pf_metrics_csv_lines, pf_partitions_csv_lines, pf_contexts_csv_lines,
-    pf_warnings_csv_lines;
+typedef struct pf_walk *pf_model_text(struct pf_profile *profile, struct pf_node node,
+                                      struct pf_error *error);
+pf_model_text pf_info_walk, pf_partition_info_walk, pf_context_info_walk, pf_metric_info_walk,
+    pf_key_info_walk, pf_metrics_csv_walk, pf_partitions_csv_walk, pf_contexts_csv_walk, pf_warnings_csv_walk;
 /* The target of a link (see pf_is_link). */
-pf_model_text pf_link_lines;
+pf_model_text pf_link_walk;
 
 /*
  * The rows of warnings.csv: line, offset, severity, code, text. Cells may point into *scratch, a buffer of the caller
@@ -197,7 +197,7 @@ void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cel
  * Opens a walk over summary.md. Aggregates of all metrics, and the sizes of all files from pf_summary_file, must be
  * present.
  */
-pf_model_text pf_summary_lines;
+pf_model_text pf_summary_walk;
 
 /* The i-th file whose size a summary needs, in *file; false at the end. The folder's stage must be loaded. */
 bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t i, struct pf_node *file);

@@ -7,7 +7,7 @@
 
 #include "formats/driver.h"
 #include "fs/sums/units.h"
-#include "fs/text/lines.h"
+#include "fs/text/walk.h"
 
 /*
  * Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
@@ -95,8 +95,8 @@ enum pf_metric_view {
 
 /* Opens a walk over one view. The result borrows model and aggregate, and its close function frees it. Returns NULL
  * with *error filled on failure. Any number of walks may run in parallel. */
-struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                 enum pf_metric_view view, struct pf_error *error);
+struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                    enum pf_metric_view view, struct pf_error *error);
 
 /*
  * Returns the index of the primary metric: the one named `metric` if there is one (NULL: no name given), otherwise `time`,

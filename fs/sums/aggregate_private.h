@@ -303,7 +303,7 @@ typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
 
 /* A walk over a view. Position 0 of its lines is the header line; `end` is the last position. */
 struct pf_metric_walk {
-    struct pf_lines lines;
+    struct pf_walk base;
     pf_metric_record *record; /* of the view */
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
@@ -319,7 +319,7 @@ struct pf_metric_walk {
 enum { PF_HOT_FUNCTIONS = 100 };
 pf_metric_record pf_hot_record, pf_folded_record, pf_modules_record, pf_files_record, pf_lines_record;
 /* The `measure` operation of stacks.folded. */
-int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
+int pf_folded_measure(struct pf_walk *base, uint64_t *size, struct pf_error *error);
 
 /* Appends a view whose text is short for any profile. Returns 0, or -1 with *error filled. */
 typedef int pf_metric_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,

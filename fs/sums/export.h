@@ -4,7 +4,7 @@
 
 #include "fs/sums/aggregate.h"
 
-/* True if pf_pprof_lines exports at least one metric. pprof rejects a profile that has no sample type. */
+/* True if pf_pprof_walk exports at least one metric. pprof rejects a profile that has no sample type. */
 bool pf_pprof_has_samples(const struct pf_model *model);
 
 /*
@@ -15,8 +15,7 @@ bool pf_pprof_has_samples(const struct pf_model *model);
  * Values are integers in the units of folded stacks (see folded.h); a value beyond 64 bits is clamped. The primary
  * metric, if exported, is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
  */
-struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
-                                struct pf_error *error);
+struct pf_walk *pf_pprof_walk(struct pf_model *model, struct pf_aggregate *aggregate, struct pf_error *error);
 
 /* Returns the number of contexts whose value of a metric is clamped to 64 bits in the pprof export. */
 uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
@@ -33,7 +32,7 @@ uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggreg
  *
  * The walk borrows the model. Returns NULL with *error filled on failure.
  */
-struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
-                                     struct pf_error *error);
+struct pf_walk *pf_trace_json_walk(struct pf_model *model, const struct pf_table *table,
+                                   struct pf_error *error);
 
 #endif

@@ -66,7 +66,7 @@ struct pprof_location {
 };
 
 struct pprof_walk {
-    struct pf_lines lines;
+    struct pf_walk base;
     const struct pf_model *model;
     const struct pf_aggregate *aggregate;
     uint32_t *location_of; /* by context */
@@ -230,14 +230,14 @@ static uint32_t stage_length(const struct pprof_walk *walk, uint32_t stage)
     }
 }
 
-static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_pprof_record(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct pprof_walk *walk = (struct pprof_walk *)lines;
+    struct pprof_walk *walk = (struct pprof_walk *)base;
     size_t before = out->size;
-    while (lines->position >> 32 < OVER && out->size == before && !out->failed) {
-        uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
+    while (base->position >> 32 < OVER && out->size == before && !out->failed) {
+        uint32_t stage = (uint32_t)(base->position >> 32), i = (uint32_t)base->position;
         bool within = i < stage_length(walk, stage);
-        lines->position = within ? lines->position + 1 : (uint64_t)(stage + 1) << 32;
+        base->position = within ? base->position + 1 : (uint64_t)(stage + 1) << 32;
         if (!within)
             continue;
         if (stage == HEAD)
@@ -254,9 +254,9 @@ static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct 
     return out->size > before;
 }
 
-static void close_pprof_walk(struct pf_lines *lines)
+static void close_pprof_walk(struct pf_walk *base)
 {
-    struct pprof_walk *walk = (struct pprof_walk *)lines;
+    struct pprof_walk *walk = (struct pprof_walk *)base;
     pf_buf_free(&walk->part);
     pf_buf_free(&walk->whole);
     free(walk->location_of);
@@ -269,14 +269,14 @@ static void close_pprof_walk(struct pf_lines *lines)
 }
 
 /* Estimates the progress from the samples only, which are most of the file. */
-static double pprof_progress(const struct pf_lines *lines)
+static double pprof_progress(const struct pf_walk *base)
 {
-    const struct pprof_walk *walk = (const struct pprof_walk *)lines;
-    uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
+    const struct pprof_walk *walk = (const struct pprof_walk *)base;
+    uint32_t stage = (uint32_t)(base->position >> 32), i = (uint32_t)base->position;
     return stage < SAMPLES ? 0 : stage > SAMPLES ? 1 : (double)i / ((double)stage_length(walk, stage) + 1);
 }
 
-static const struct pf_lines_ops pprof_ops = {
+static const struct pf_walk_ops pprof_ops = {
     .next = next_pprof_record, .close = close_pprof_walk, .progress = pprof_progress};
 
 /* False for metrics that do not add up, and for inclusive ones, which pprof derives from their exclusive partners. */
@@ -360,19 +360,18 @@ static int choose_pprof_metrics(struct pprof_walk *walk, struct pf_error *error)
     return 0;
 }
 
-struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
-                                struct pf_error *error)
+struct pf_walk *pf_pprof_walk(struct pf_model *model, struct pf_aggregate *aggregate, struct pf_error *error)
 {
     struct pprof_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;
     }
-    walk->lines.ops = &pprof_ops;
+    walk->base.ops = &pprof_ops;
     walk->model = model;
     walk->aggregate = aggregate;
     if (!find_locations(walk, error) && !choose_pprof_metrics(walk, error))
-        return &walk->lines;
-    close_pprof_walk(&walk->lines);
+        return &walk->base;
+    close_pprof_walk(&walk->base);
     return NULL;
 }

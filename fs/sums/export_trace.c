@@ -21,7 +21,7 @@ struct trace_position {
 };
 
 struct trace_walk {
-    struct pf_lines lines;
+    struct pf_walk base;
     struct pf_model *model;
     const struct pf_table *table;
     const struct pf_cursor_ops *ops;
@@ -232,9 +232,9 @@ static int add_next_row(struct trace_walk *walk, struct pf_buf *out, struct pf_e
     return 0;
 }
 
-static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_trace_event(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct trace_walk *walk = (struct trace_walk *)lines;
+    struct trace_walk *walk = (struct trace_walk *)base;
     size_t before = out->size;
     while (walk->at.stage < OVER && out->size == before && !out->failed) {
         if (walk->at.stage == HEAD) {
@@ -259,9 +259,9 @@ static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct p
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Saves the position, the stack, and the position of the table's cursor. */
-static size_t save_trace_walk(const struct pf_lines *lines, void *blob, size_t room)
+static size_t save_trace_walk(const struct pf_walk *base, void *blob, size_t room)
 {
-    const struct trace_walk *walk = (const struct trace_walk *)lines;
+    const struct trace_walk *walk = (const struct trace_walk *)base;
     size_t stack = walk->at.depth * sizeof *walk->stack, head = sizeof walk->at + stack;
     if (room >= head) {
         memcpy(blob, &walk->at, sizeof walk->at);
@@ -272,9 +272,9 @@ static size_t save_trace_walk(const struct pf_lines *lines, void *blob, size_t r
     return head + walk->ops->save(&walk->cursor, fits ? (char *)blob + head : NULL, fits ? room - head : 0);
 }
 
-static int restore_trace_walk(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int restore_trace_walk(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
 {
-    struct trace_walk *walk = (struct trace_walk *)lines;
+    struct trace_walk *walk = (struct trace_walk *)base;
     struct trace_position at;
     if (size < sizeof at)
         return pf_fail(error, EINVAL, "not a position");
@@ -290,26 +290,26 @@ static int restore_trace_walk(struct pf_lines *lines, const void *blob, size_t s
     return walk->ops->restore(&walk->cursor, (const char *)blob + head, size - head, error);
 }
 
-static void close_trace_walk(struct pf_lines *lines)
+static void close_trace_walk(struct pf_walk *base)
 {
-    struct trace_walk *walk = (struct trace_walk *)lines;
+    struct trace_walk *walk = (struct trace_walk *)base;
     walk->ops->close(&walk->cursor);
     free(walk->cells);
     free(walk->stack);
     free(walk);
 }
 
-static double trace_progress(const struct pf_lines *lines)
+static double trace_progress(const struct pf_walk *base)
 {
-    const struct trace_walk *walk = (const struct trace_walk *)lines;
+    const struct trace_walk *walk = (const struct trace_walk *)base;
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
-static const struct pf_lines_ops trace_ops = {.next = next_trace_event,
-                                              .save = save_trace_walk,
-                                              .restore = restore_trace_walk,
-                                              .close = close_trace_walk,
-                                              .progress = trace_progress};
+static const struct pf_walk_ops trace_ops = {.next = next_trace_event,
+                                             .save = save_trace_walk,
+                                             .restore = restore_trace_walk,
+                                             .close = close_trace_walk,
+                                             .progress = trace_progress};
 
 static void find_trace_columns(struct trace_walk *walk)
 {
@@ -326,15 +326,15 @@ static void find_trace_columns(struct trace_walk *walk)
     walk->ns = pf_unit_ns(unit) ? pf_unit_ns(unit) : 1000;
 }
 
-struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
-                                     struct pf_error *error)
+struct pf_walk *pf_trace_json_walk(struct pf_model *model, const struct pf_table *table,
+                                   struct pf_error *error)
 {
     struct trace_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;
     }
-    walk->lines.ops = &trace_ops;
+    walk->base.ops = &trace_ops;
     walk->model = model;
     walk->table = table;
     walk->ops = pf_table_ops(table);
@@ -343,7 +343,7 @@ struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_tab
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     int failed = walk->cells ? walk->ops->open(&walk->cursor, error) : pf_fail_memory(error);
     if (!failed)
-        return &walk->lines;
-    close_trace_walk(&walk->lines);
+        return &walk->base;
+    close_trace_walk(&walk->base);
     return NULL;
 }

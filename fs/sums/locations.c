@@ -384,7 +384,7 @@ static void add_column_row(const struct pf_metric_walk *walk, uint64_t at, struc
 
 bool pf_modules_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (at)
         add_column_row(walk, at - 1, out);
     else
@@ -394,7 +394,7 @@ bool pf_modules_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 bool pf_files_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (at)
         add_column_row(walk, at - 1, out);
     else
@@ -404,7 +404,7 @@ bool pf_files_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 bool pf_lines_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (!at) {
         pf_buf_str(out, "exclusive,exclusive_percent,unit,line,name,file\n");
         return true;

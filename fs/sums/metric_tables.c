@@ -35,18 +35,18 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
 static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_aggregate *aggregate = walk->aggregate;
-    if (!walk->lines.position) {
+    if (!walk->base.position) {
         pf_buf_str(out, "context,sum,mean,min,max,stddev,imbalance,count,name\n");
-        walk->lines.position = 1;
+        walk->base.position = 1;
         return true;
     }
-    size_t i = pf_context_next(&aggregate->metrics[walk->metric].contexts, walk->lines.position - 1);
+    size_t i = pf_context_next(&aggregate->metrics[walk->metric].contexts, walk->base.position - 1);
     if (i >= aggregate->n_contexts) {
-        walk->lines.position = walk->end;
+        walk->base.position = walk->end;
         return false;
     }
     add_context(walk, (uint32_t)i, out);
-    walk->lines.position = i + 2;
+    walk->base.position = i + 2;
     return true;
 }
 
@@ -62,7 +62,7 @@ static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const str
 static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_partitions *partitions = &walk->model->partitions;
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (!at) {
         struct pf_cell head[] = {pf_string(partitions->singular), pf_string("sum"), pf_string("contexts")};
         pf_csv_row(out, head, sizeof head / sizeof *head, '\n');
@@ -103,7 +103,7 @@ void pf_function_cells(const struct pf_model *model, const struct pf_order *orde
 
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (!at) {
         pf_buf_str(out,
                    "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file\n");
@@ -117,7 +117,7 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (!at) {
         pf_buf_str(out, "contexts,exclusive,inclusive,caller,callee\n");
         return true;
@@ -162,16 +162,16 @@ static const struct table_view {
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS, NULL},
 };
 
-static int next_view_row(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_view_row(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
-    bool more = walk->lines.position < walk->end && walk->record(walk, out);
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)base;
+    bool more = walk->base.position < walk->end && walk->record(walk, out);
     return out->failed ? pf_fail_memory(error) : more;
 }
 
-static void close_view_walk(struct pf_lines *lines)
+static void close_view_walk(struct pf_walk *base)
 {
-    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)base;
     if (walk->order)
         pf_order_release(walk->aggregate, walk->order);
     if (walk->stack)
@@ -180,20 +180,20 @@ static void close_view_walk(struct pf_lines *lines)
     free(walk);
 }
 
-static double walk_progress(const struct pf_lines *lines)
+static double walk_progress(const struct pf_walk *base)
 {
-    const struct pf_metric_walk *walk = (const struct pf_metric_walk *)lines;
-    return walk->end ? (double)lines->position / (double)walk->end : 0;
+    const struct pf_metric_walk *walk = (const struct pf_metric_walk *)base;
+    return walk->end ? (double)base->position / (double)walk->end : 0;
 }
 
-static const struct pf_lines_ops walk_ops = {
+static const struct pf_walk_ops walk_ops = {
     .next = next_view_row,
     .close = close_view_walk,
     .progress = walk_progress,
 };
 
 /* Consecutive stacks share most of their frames, so measuring them is cheap. */
-static const struct pf_lines_ops stack_walk_ops = {
+static const struct pf_walk_ops stack_walk_ops = {
     .next = next_view_row,
     .measure = pf_folded_measure,
     .close = close_view_walk,
@@ -245,39 +245,39 @@ static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf
     return 0;
 }
 
-static struct pf_lines *text_lines(struct pf_aggregate *aggregate, unsigned metric, pf_metric_text *text,
-                                   struct pf_error *error)
+static struct pf_walk *short_text_walk(struct pf_aggregate *aggregate, unsigned metric, pf_metric_text *text,
+                                       struct pf_error *error)
 {
     struct pf_buf out = {0};
     if (!text(aggregate, metric, &out, error))
-        return pf_lines_of_text(&out, error);
+        return pf_walk_of_text(&out, error);
     pf_buf_free(&out);
     return NULL;
 }
 
-struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                 enum pf_metric_view view, struct pf_error *error)
+struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                    enum pf_metric_view view, struct pf_error *error)
 {
     if (metric >= model->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
         pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
         return NULL;
     }
     if (views[view].text)
-        return text_lines(aggregate, metric, views[view].text, error);
+        return short_text_walk(aggregate, metric, views[view].text, error);
     struct pf_metric_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;
     }
     *walk =
-        (struct pf_metric_walk){.lines = {.ops = views[view].items == STACKS ? &stack_walk_ops : &walk_ops},
+        (struct pf_metric_walk){.base = {.ops = views[view].items == STACKS ? &stack_walk_ops : &walk_ops},
                                 .record = views[view].record,
                                 .aggregate = aggregate,
                                 .model = model,
                                 .metric = metric};
     if (prepare_view(walk, views[view].items, error)) {
-        close_view_walk(&walk->lines);
+        close_view_walk(&walk->base);
         return NULL;
     }
-    return &walk->lines;
+    return &walk->base;
 }

@@ -62,10 +62,10 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_order *order = walk->order;
     if (pf_add_sums_missing(out, walk->model, walk->metric)) {
-        walk->lines.position = walk->end;
+        walk->base.position = walk->end;
         return true;
     }
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     if (!at)
         add_hot_head(walk, out);
     else if (at <= PF_HOT_FUNCTIONS)
@@ -84,7 +84,7 @@ static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
     const struct pf_tree *tree = walk->model->contexts;
     struct pf_stack *stack = walk->stack;
-    uint64_t at = walk->lines.position++;
+    uint64_t at = walk->base.position++;
     const struct pf_folded_line *line = &walk->order->folded[at];
     /* Lines are in preorder: a caller's line comes before this one, and all lines between them are in the caller's
      * subtree. */
@@ -118,11 +118,11 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+int pf_folded_measure(struct pf_walk *base, uint64_t *size, struct pf_error *error)
 {
-    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)base;
     const struct pf_order *order = walk->order;
-    if (lines->position >= walk->end)
+    if (base->position >= walk->end)
         return 0;
     const struct pf_folded_line *line = next_folded(walk);
     struct pf_buf large = {0};

@@ -278,8 +278,8 @@ static inline int walk_next(struct table_walk *walk, struct pf_error *error)
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-struct table_lines {
-    struct pf_lines lines;
+struct slice_walk {
+    struct pf_walk base;
     struct table_walk walk;
     bool started; /* past the header */
     bool ended;   /* the cursor is at its end and must not be advanced again */
@@ -307,7 +307,7 @@ static bool dropped(const struct pf_table_slice *slice, enum pf_role role)
     return false;
 }
 
-static void add_header(struct table_lines *view, struct pf_buf *out)
+static void add_header(struct slice_walk *view, struct pf_buf *out)
 {
     for (size_t k = 0; k < view->n_printed; k++) {
         struct pf_cell name = pf_string(view->walk.cursor.table->columns[view->printed[k]].name);
@@ -320,9 +320,9 @@ static void add_header(struct table_lines *view, struct pf_buf *out)
 /* Limits of a record: several short rows form one record, to amortise the cost of the calls between modules. */
 enum { ROWS_AT_ONCE = 16, BYTES_AT_ONCE = 1024 };
 
-static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_lines(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct table_lines *view = (struct table_lines *)lines;
+    struct slice_walk *view = (struct slice_walk *)base;
     if (!view->started) {
         add_header(view, out);
         return 1;
@@ -341,9 +341,9 @@ static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_erro
     return rows > 0;
 }
 
-static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+static int measure_line(struct pf_walk *base, uint64_t *size, struct pf_error *error)
 {
-    struct table_lines *view = (struct table_lines *)lines;
+    struct slice_walk *view = (struct slice_walk *)base;
     if (!view->started) {
         struct pf_buf out = {0};
         add_header(view, &out);
@@ -358,46 +358,46 @@ static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error 
     return more;
 }
 
-static size_t save_lines(const struct pf_lines *lines, void *blob, size_t room)
+static size_t save_lines(const struct pf_walk *base, void *blob, size_t room)
 {
-    const struct table_lines *view = (const struct table_lines *)lines;
+    const struct slice_walk *view = (const struct slice_walk *)base;
     return view->started ? view->walk.ops->save(&view->walk.cursor, blob, room) : 0;
 }
 
-static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int restore_lines(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
 {
-    struct table_lines *view = (struct table_lines *)lines;
+    struct slice_walk *view = (struct slice_walk *)base;
     view->started = true;
     view->ended = false;
     return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
 }
 
-static void close_lines(struct pf_lines *lines)
+static void close_lines(struct pf_walk *base)
 {
-    struct table_lines *view = (struct table_lines *)lines;
+    struct slice_walk *view = (struct slice_walk *)base;
     walk_close(&view->walk);
     free(view);
 }
 
-static double lines_progress(const struct pf_lines *lines)
+static double lines_progress(const struct pf_walk *base)
 {
-    const struct table_walk *walk = &((const struct table_lines *)lines)->walk;
+    const struct table_walk *walk = &((const struct slice_walk *)base)->walk;
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
-static const struct pf_lines_ops table_lines_ops = {next_lines,    measure_line, save_lines,
-                                                    restore_lines, close_lines,  lines_progress};
+static const struct pf_walk_ops table_lines_ops = {next_lines,    measure_line, save_lines,
+                                                   restore_lines, close_lines,  lines_progress};
 
-struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
-                                struct pf_error *error)
+struct pf_walk *pf_table_walk(struct pf_model *model, const struct pf_table_slice *slice,
+                              struct pf_error *error)
 {
     const struct pf_table *table = slice->table;
-    struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->printed);
+    struct slice_walk *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->printed);
     if (!view) {
         pf_fail_memory(error);
         return NULL;
     }
-    view->lines.ops = &table_lines_ops;
+    view->base.ops = &table_lines_ops;
     for (unsigned c = 0; c < table->n_columns; c++)
         if (!dropped(slice, table->columns[c].role))
             view->printed[view->n_printed++] = c;
@@ -405,7 +405,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_sl
         free(view);
         return NULL;
     }
-    return &view->lines;
+    return &view->base;
 }
 
 /* ---- measuring ---------------------------------------------------------------------------------- */

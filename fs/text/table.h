@@ -3,7 +3,7 @@
 #define PF_TABLE_H
 
 #include "formats/driver.h"
-#include "fs/text/lines.h"
+#include "fs/text/walk.h"
 
 /*
  * A driver's table as CSV: the whole table, or the rows of one partition, context, metric or key, without the columns of that item,
@@ -15,8 +15,8 @@ struct pf_table_slice {
 };
 
 /* Returns a walk over the slice's lines, header first. Borrows the model; freed by ops->close. NULL with *error filled. */
-struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
-                                struct pf_error *error);
+struct pf_walk *pf_table_walk(struct pf_model *model, const struct pf_table_slice *slice,
+                              struct pf_error *error);
 
 /* Returns the cursor operations of a table: the driver's, or this module's for a table held in pf_rows. */
 const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table);
@@ -45,7 +45,7 @@ struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table 
                                   struct pf_error *error);
 /* Sets *size to the next row's size. Returns 1; 0 at the end; -1 with *error filled. */
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error);
-/* Saves the position of the next row as pf_lines_ops.save does, so that a walk over the table can restore it. */
+/* Saves the position of the next row as pf_walk_ops.save does, so that a walk over the table can restore it. */
 size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room);
 /* Returns the share of the table that has been measured, from 0 to 1; 0 if the cursor has no progress operation. */
 double pf_measure_progress(const struct pf_measure *measure);

@@ -11,7 +11,7 @@ enum { LONG_INTERVAL = 1 << 20, LONG_PIECE = 256 * 1024 };
 
 /* A walk that is read by bytes instead of records. */
 struct pf_reader {
-    struct pf_lines *lines;
+    struct pf_walk *walk;
     uint64_t offset;    /* offset in the text of the next byte */
     struct pf_buf tail; /* tail of the last record; its bytes from `taken` on come next */
     size_t taken;
@@ -21,14 +21,14 @@ static void reader_free(struct pf_reader *reader)
 {
     if (!reader)
         return;
-    if (reader->lines)
-        reader->lines->ops->close(reader->lines);
+    if (reader->walk)
+        reader->walk->ops->close(reader->walk);
     pf_buf_free(&reader->tail);
     free(reader);
 }
 
 void pf_text_init(struct pf_text *text, uint64_t id,
-                  struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner)
+                  struct pf_walk *(*walk)(void *owner, struct pf_error *error), void *owner)
 {
     *text = (struct pf_text){.id = id, .walk = walk, .owner = owner};
     pf_lock_init(&text->lock, PF_RANK_TEXT);
@@ -83,40 +83,40 @@ static size_t interval_of(const struct pf_text *text, uint64_t offset)
 /* ---- measuring ---------------------------------------------------------------------------------- */
 
 /* Returns a walk at the start of interval k; NULL with *error filled. Must be called without text->lock. */
-static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
+static struct pf_walk *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
 {
     pf_may_block();
-    struct pf_lines *lines = text->walk(text->owner, error);
-    if (!lines || k == 0)
-        return lines;
+    struct pf_walk *walk = text->walk(text->owner, error);
+    if (!walk || k == 0)
+        return walk;
     pf_lock_take(&text->lock);
     const struct pf_checkpoint at = *checkpoint(text, k - 1);
     void *blob = malloc(at.size + 1);
     if (blob)
         memcpy(blob, checkpoints_of(text)->blobs + at.blob, at.size);
     pf_lock_drop(&text->lock);
-    int failed = blob ? pf_lines_restore(lines, blob, at.size, error) : pf_fail_memory(error);
+    int failed = blob ? pf_walk_restore(walk, blob, at.size, error) : pf_fail_memory(error);
     free(blob);
     if (failed) {
-        lines->ops->close(lines);
+        walk->ops->close(walk);
         return NULL;
     }
-    return lines;
+    return walk;
 }
 
-static int measure_record(struct pf_lines *lines, struct pf_buf *scratch, uint64_t *size,
+static int measure_record(struct pf_walk *walk, struct pf_buf *scratch, uint64_t *size,
                           struct pf_error *error)
 {
-    if (lines->ops->measure)
-        return lines->ops->measure(lines, size, error);
+    if (walk->ops->measure)
+        return walk->ops->measure(walk, size, error);
     scratch->size = 0;
-    int more = lines->ops->next(lines, scratch, error);
+    int more = walk->ops->next(walk, scratch, error);
     *size += scratch->size;
     return scratch->failed ? pf_fail_memory(error) : more;
 }
 
 /* Adds a checkpoint at the walk's position, unless another thread has already measured this part of the text. */
-static int add_checkpoint(struct pf_text *text, const struct pf_lines *lines, uint64_t offset, size_t position,
+static int add_checkpoint(struct pf_text *text, const struct pf_walk *walk, uint64_t offset, size_t position,
                           struct pf_error *error)
 {
     int result = 0;
@@ -124,7 +124,7 @@ static int add_checkpoint(struct pf_text *text, const struct pf_lines *lines, ui
     if (offset > text->measured) {
         void *blob = pf_checkpoints_add(&text->own, offset, offset, position, error);
         if (blob)
-            pf_lines_save(lines, blob, position);
+            pf_walk_save(walk, blob, position);
         else
             result = -1;
         text->measured = offset;
@@ -159,13 +159,13 @@ static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *e
 }
 
 /* Reports the progress of measuring to the pass; `size` is the text's size in bytes, 0 if unknown. */
-static int step_by(const struct pf_lines *lines, uint64_t offset, uint64_t size, struct pf_error *error)
+static int step_by(const struct pf_walk *walk, uint64_t offset, uint64_t size, struct pf_error *error)
 {
     return size ? pf_pass_step(offset, size, error)
-                : pf_pass_step((uint64_t)(1000 * pf_lines_progress(lines)), 1000, error);
+                : pf_pass_step((uint64_t)(1000 * pf_walk_progress(walk)), 1000, error);
 }
 
-static int measure_with(struct pf_text *text, struct pf_lines *lines, uint64_t offset, uint64_t until,
+static int measure_with(struct pf_text *text, struct pf_walk *walk, uint64_t offset, uint64_t until,
                         struct pf_error *error)
 {
     struct pf_buf scratch = {0};
@@ -174,19 +174,19 @@ static int measure_with(struct pf_text *text, struct pf_lines *lines, uint64_t o
     pf_may_block();
     int more = 1;
     for (uint64_t steps = 0; more > 0; steps++) {
-        if (steps % 4096 == 0 && step_by(lines, offset, known, error))
+        if (steps % 4096 == 0 && step_by(walk, offset, known, error))
             more = -1;
         if (more > 0 && offset > last && offset - last >= PF_INTERVAL) {
-            size_t position = pf_lines_save(lines, NULL, 0);
+            size_t position = pf_walk_save(walk, NULL, 0);
             if (pf_checkpoint_is_due(offset - last, position)) {
-                more = add_checkpoint(text, lines, offset, position, error) ? -1 : 1;
+                more = add_checkpoint(text, walk, offset, position, error) ? -1 : 1;
                 last = offset;
                 if (more > 0 && offset >= until)
                     break;
             }
         }
         if (more > 0)
-            more = measure_record(lines, &scratch, &offset, error);
+            more = measure_record(walk, &scratch, &offset, error);
     }
     pf_buf_free(&scratch);
     return more < 0 ? -1 : more ? 0 : end_measuring(text, offset, error);
@@ -201,11 +201,11 @@ int pf_text_measure(struct pf_text *text, uint64_t until, struct pf_error *error
     pf_lock_drop(&text->lock);
     if (done)
         return 0;
-    struct pf_lines *lines = walk_from(text, k, error);
-    if (!lines)
+    struct pf_walk *walk = walk_from(text, k, error);
+    if (!walk)
         return -1;
-    int result = measure_with(text, lines, offset, until, error);
-    lines->ops->close(lines);
+    int result = measure_with(text, walk, offset, until, error);
+    walk->ops->close(walk);
     return result;
 }
 
@@ -275,7 +275,7 @@ void pf_text_close_idle(struct pf_text *text)
 /* Appends the next record, which may be empty. The end of the text is an error (ESTALE). */
 static int next_record(struct pf_reader *reader, struct pf_buf *out, struct pf_error *error)
 {
-    int more = reader->lines->ops->next(reader->lines, out, error);
+    int more = reader->walk->ops->next(reader->walk, out, error);
     if (more < 0)
         return -1;
     return out->failed ? pf_fail_memory(error) : more ? 0 : pf_fail(error, ESTALE, "the text ends before its end");
@@ -328,9 +328,9 @@ static struct pf_reader *reader_at(struct pf_text *text, const struct block_rang
         pf_fail_memory(error);
         return NULL;
     }
-    reader->lines = walk_from(text, range->interval, error);
+    reader->walk = walk_from(text, range->interval, error);
     reader->offset = range->interval_start;
-    if (reader->lines && !reader_skip(reader, range->start - range->interval_start, error))
+    if (reader->walk && !reader_skip(reader, range->start - range->interval_start, error))
         return reader;
     reader_free(reader);
     return NULL;

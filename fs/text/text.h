@@ -9,7 +9,7 @@
 #include "formats/kit/lock.h"
 #include "fs/text/blocks.h"
 #include "fs/text/checkpoints.h"
-#include "fs/text/lines.h"
+#include "fs/text/walk.h"
 #include "fs/work.h"
 
 /*
@@ -19,7 +19,7 @@
 struct pf_text {
     /* Set by the owner before use. */
     uint64_t id;                                                   /* never reused in this process */
-    struct pf_lines *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
+    struct pf_walk *(*walk)(void *owner, struct pf_error *error);  /* returns a new walk at the start */
     void *owner;
 
     struct pf_lock lock; /* guards the members below */
@@ -34,7 +34,7 @@ struct pf_text {
 };
 
 void pf_text_init(struct pf_text *text, uint64_t id,
-                  struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner);
+                  struct pf_walk *(*walk)(void *owner, struct pf_error *error), void *owner);
 void pf_text_close(struct pf_text *text);
 
 /* Returns true if the size is known, and stores it in *size unless size is NULL. A known size never changes. */

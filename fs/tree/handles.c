@@ -19,10 +19,10 @@ struct pf_handle {
     struct pf_store *text; /* a stored text, or NULL */
     uint64_t start, end;   /* the shown file begins at `start` of the opened file; its size is at most `end` */
     struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
-    struct pf_lines *lines;  /* a generated file that is read once */
+    struct pf_walk *walk;  /* a generated file that is read once */
     struct pf_profile
-        *profile; /* the profile of `file` or `lines`, with its files held open; replaced together with `file` */
-    struct pf_buf passage; /* result of the last read of `lines` */
+        *profile; /* the profile of `file` or `walk`, with its files held open; replaced together with `file` */
+    struct pf_buf passage; /* result of the last read of `walk` */
     char *bytes;           /* a small text: error.txt, or a file of .profilefs */
     size_t size;
     bool direct;
@@ -69,8 +69,8 @@ static int open_generated(const struct pf_node_ref *ref, bool once, struct pf_ha
                           struct pf_op *op)
 {
     struct pf_profile *profile = ref->profile;
-    int result = once ? pf_file_walk(profile, ref->node, &handle->lines, op) : 0;
-    if (!result && !handle->lines)
+    int result = once ? pf_file_walk(profile, ref->node, &handle->walk, op) : 0;
+    if (!result && !handle->walk)
         result = pf_file_open(profile, ref->node, &handle->file, op);
     return pf_op_errno(op, result);
 }
@@ -84,8 +84,8 @@ static void release_with_files(struct pf_profile *profile)
 
 static void close_text(struct pf_handle *handle)
 {
-    if (handle->lines)
-        handle->lines->ops->close(handle->lines);
+    if (handle->walk)
+        handle->walk->ops->close(handle->walk);
     if (handle->file)
         pf_file_close(handle->file);
     release_with_files(handle->profile);
@@ -204,7 +204,7 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
     int more = 1;
     passage->size = 0;
     while (more > 0 && passage->size < size && !passage->failed)
-        more = handle->lines->ops->next(handle->lines, passage, error);
+        more = handle->walk->ops->next(handle->walk, passage, error);
     if (more < 0 || passage->failed)
         return more < 0 ? -1 : pf_fail_memory(error);
     if (!pf_profile_intact(handle->profile))
@@ -339,7 +339,7 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
     }
     if (handle->packed.unpacked)
         return read_packed(handle, offset, size, data, op);
-    if (handle->lines)
+    if (handle->walk)
         return pf_op_errno(op, read_on(handle, size, data, &op->error));
     if (!handle->file) {
         if (offset < handle->size) {

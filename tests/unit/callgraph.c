@@ -8,11 +8,11 @@ static char *graph_of(struct fake *fake, unsigned metric)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    struct pf_lines *lines = pf_callgraph_lines(&fake->model, fake->aggregate, metric, &error);
-    must(lines);
-    while (lines->ops->next(lines, &text, &error) > 0)
+    struct pf_walk *walk = pf_callgraph_walk(&fake->model, fake->aggregate, metric, &error);
+    must(walk);
+    while (walk->ops->next(walk, &text, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&text, '\0');
     must(!text.failed);
     return text.data;

@@ -14,14 +14,14 @@ struct picture {
     xmlDoc *document; /* NULL: not well-formed */
 };
 
-static struct picture picture_of(struct pf_lines *lines)
+static struct picture picture_of(struct pf_walk *walk)
 {
     struct pf_error error;
     struct picture picture = {0};
-    must(lines);
-    while (lines->ops->next(lines, &picture.text, &error) > 0)
+    must(walk);
+    while (walk->ops->next(walk, &picture.text, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&picture.text, 0); /* the terminator, for strstr */
     must(!picture.text.failed);
     picture.text.size--;
@@ -73,7 +73,7 @@ static struct picture flame_of(struct fake *fake, unsigned metric)
 {
     struct pf_error error;
     fake->model.driver = &driver;
-    return picture_of(pf_flame_lines(&fake->model, fake->aggregate, metric, &error));
+    return picture_of(pf_flame_walk(&fake->model, fake->aggregate, metric, &error));
 }
 
 /* ---- flame graphs ------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static void timelines(void)
     fake.model.time_unit = "ns";
     fake.model.driver = &driver;
     ok(pf_timeline_table(&fake.model) == &table, "a profile with a trace has a time line");
-    struct picture picture = picture_of(pf_timeline_lines(&fake.model, &error));
+    struct picture picture = picture_of(pf_timeline_walk(&fake.model, &error));
     ok(picture.document && strstr(picture.text.data, "empty: the trace has no rows with a time"),
        "a time line without rows says so");
     free_picture(&picture);
@@ -255,7 +255,7 @@ static void timelines(void)
     add_span(rows, 0, pf_int(1000000000), pf_int(10), 1);
     add_span(rows, 1, pf_double(1000000500), pf_int(2), 0);
     add_span(rows, 1, pf_int(1000000600), pf_absent(), 0);
-    picture = picture_of(pf_timeline_lines(&fake.model, &error));
+    picture = picture_of(pf_timeline_walk(&fake.model, &error));
     char *titles = titles_of(&picture);
     is(titles, "t0|t1|", "each thread has a row");
     ok(picture.document && strstr(picture.text.data, "d=\"M212 67h978M700 81h4\"") &&
@@ -277,7 +277,7 @@ static struct picture draw_runs(struct pf_runs_picture *picture)
     struct pf_error error;
     struct pf_buf text = {0};
     pf_runs_picture_draw(picture, &text);
-    return picture_of(pf_lines_of_text(&text, &error));
+    return picture_of(pf_walk_of_text(&text, &error));
 }
 
 static void runs(void)

@@ -13,15 +13,15 @@ struct source {
     struct pf_aggregate *aggregate; /* NULL: the time line is exported */
 };
 
-static struct pf_lines *walk_of(const struct source *source)
+static struct pf_walk *walk_of(const struct source *source)
 {
     struct pf_error error;
-    struct pf_lines *lines =
-        source->aggregate ? pf_pprof_lines(source->model, source->aggregate, &error)
-                          : pf_trace_json_lines(source->model, pf_timeline_table(source->model), &error);
-    if (!lines)
+    struct pf_walk *walk = source->aggregate
+                               ? pf_pprof_walk(source->model, source->aggregate, &error)
+                               : pf_trace_json_walk(source->model, pf_timeline_table(source->model), &error);
+    if (!walk)
         abort();
-    return lines;
+    return walk;
 }
 
 static struct pf_buf text_of(const struct source *source, unsigned hop)
@@ -29,17 +29,17 @@ static struct pf_buf text_of(const struct source *source, unsigned hop)
     static char position[1 << 16];
     struct pf_buf out = {0};
     struct pf_error error;
-    struct pf_lines *lines = walk_of(source);
-    for (unsigned n = 1; lines->ops->next(lines, &out, &error) > 0; n++) {
+    struct pf_walk *walk = walk_of(source);
+    for (unsigned n = 1; walk->ops->next(walk, &out, &error) > 0; n++) {
         if (n % hop)
             continue;
-        size_t size = pf_lines_save(lines, position, sizeof position);
-        lines->ops->close(lines);
-        lines = walk_of(source);
-        if (size > sizeof position || pf_lines_restore(lines, position, size, &error))
+        size_t size = pf_walk_save(walk, position, sizeof position);
+        walk->ops->close(walk);
+        walk = walk_of(source);
+        if (size > sizeof position || pf_walk_restore(walk, position, size, &error))
             abort();
     }
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&out, 0);
     return out;
 }

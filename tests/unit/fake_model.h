@@ -125,12 +125,12 @@ FAKE void fake_finish(struct fake *fake)
     must(fake->aggregate);
 }
 
-FAKE struct pf_lines *fake_walk(struct fake *fake, unsigned metric, enum pf_metric_view view)
+FAKE struct pf_walk *fake_walk(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
-    struct pf_lines *lines = pf_metric_lines(&fake->model, fake->aggregate, metric, view, &error);
-    must(lines);
-    return lines;
+    struct pf_walk *walk = pf_metric_view_walk(&fake->model, fake->aggregate, metric, view, &error);
+    must(walk);
+    return walk;
 }
 
 /* Returns the whole text of a view, null-terminated; the caller frees text.data. */
@@ -138,10 +138,10 @@ FAKE struct pf_buf fake_text(struct fake *fake, unsigned metric, enum pf_metric_
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    struct pf_lines *lines = fake_walk(fake, metric, view);
-    while (lines->ops->next(lines, &text, &error) > 0)
+    struct pf_walk *walk = fake_walk(fake, metric, view);
+    while (walk->ops->next(walk, &text, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&text, '\0');
     must(!text.failed);
     return text;
@@ -156,12 +156,12 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     size_t size = 0;
     int more = 1;
     while (more > 0) {
-        struct pf_lines *lines = fake_walk(fake, metric, view);
+        struct pf_walk *walk = fake_walk(fake, metric, view);
         if (size)
-            must(!pf_lines_restore(lines, blob, size, &error));
-        more = lines->ops->next(lines, &text, &error);
-        size = pf_lines_save(lines, blob, sizeof blob);
-        lines->ops->close(lines);
+            must(!pf_walk_restore(walk, blob, size, &error));
+        more = walk->ops->next(walk, &text, &error);
+        size = pf_walk_save(walk, blob, sizeof blob);
+        walk->ops->close(walk);
     }
     pf_buf_char(&text, '\0');
     must(!text.failed);
@@ -173,18 +173,18 @@ FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view 
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    struct pf_lines *lines = fake_walk(fake, metric, view), *measuring = fake_walk(fake, metric, view);
+    struct pf_walk *walk = fake_walk(fake, metric, view), *measuring = fake_walk(fake, metric, view);
     bool right = true;
     int more = 1;
-    for (int n = 1; more > 0 && right && lines->ops->measure; n++) {
+    for (int n = 1; more > 0 && right && walk->ops->measure; n++) {
         unsigned char blob[64];
         uint64_t size = 0, before = text.size;
         if (n % 5 == 0)
-            must(!pf_lines_restore(measuring, blob, pf_lines_save(lines, blob, sizeof blob), &error));
-        more = lines->ops->next(lines, &text, &error);
+            must(!pf_walk_restore(measuring, blob, pf_walk_save(walk, blob, sizeof blob), &error));
+        more = walk->ops->next(walk, &text, &error);
         right = measuring->ops->measure(measuring, &size, &error) == more && size == text.size - before;
     }
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     measuring->ops->close(measuring);
     must(!text.failed);
     pf_buf_free(&text);

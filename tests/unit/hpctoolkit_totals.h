@@ -45,18 +45,18 @@ static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *
     double factor = (double)pf_folded_unit_of(model, metric).factor;
     uint64_t left_out = 0;
     *slack = pf_folded_left_out(aggregate, metric, &left_out, &error) ? 0 : (double)left_out / 2 / factor;
-    struct pf_lines *lines = pf_metric_lines(model, aggregate, metric, PF_METRIC_FOLDED, &error);
+    struct pf_walk *walk = pf_metric_view_walk(model, aggregate, metric, PF_METRIC_FOLDED, &error);
     struct pf_buf out = {0};
     double sum = 0;
-    while (lines && lines->ops->next(lines, &out, &error) > 0) {
+    while (walk && walk->ops->next(walk, &out, &error) > 0) {
         pf_buf_char(&out, 0);
         char *blank = strrchr(out.data, ' ');
         sum += blank ? strtod(blank, NULL) : 0;
         *slack += 0.5 / factor;
         out.size = 0;
     }
-    if (lines)
-        lines->ops->close(lines);
+    if (walk)
+        walk->ops->close(walk);
     pf_buf_free(&out);
     return sum / factor;
 }
@@ -109,11 +109,12 @@ static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate
     struct pf_error error;
     struct pf_buf out = {0};
     for (int view = PF_METRIC_CONTEXTS; view <= PF_METRIC_FUNCTIONS; view++) {
-        struct pf_lines *lines = pf_metric_lines(model, aggregate, metric, (enum pf_metric_view)view, &error);
-        while (lines && lines->ops->next(lines, &out, &error) > 0)
+        struct pf_walk *walk =
+            pf_metric_view_walk(model, aggregate, metric, (enum pf_metric_view)view, &error);
+        while (walk && walk->ops->next(walk, &out, &error) > 0)
             continue;
-        if (lines)
-            lines->ops->close(lines);
+        if (walk)
+            walk->ops->close(walk);
     }
     pf_buf_char(&out, 0);
     return out;

@@ -729,16 +729,16 @@ static void saved_positions_are_checked(void)
     for (int view = 0; view < PF_METRIC_VIEWS; view++) {
         unsigned char blob[16];
         struct pf_buf out = {0};
-        struct pf_lines *lines = fake_walk(&fake, m, view);
-        size_t size = pf_lines_save(lines, blob, 0);
+        struct pf_walk *walk = fake_walk(&fake, m, view);
+        size_t size = pf_walk_save(walk, blob, 0);
         memset(blob, 0xff, sizeof blob);
-        ok(size <= sizeof blob && pf_lines_restore(lines, blob, size - 1, &error) == -1 &&
-               !pf_lines_restore(lines, blob, size, &error) && lines->ops->next(lines, &out, &error) == 0,
+        ok(size <= sizeof blob && pf_walk_restore(walk, blob, size - 1, &error) == -1 &&
+               !pf_walk_restore(walk, blob, size, &error) && walk->ops->next(walk, &out, &error) == 0,
            "view %d refuses a position of another size, and has nothing after its end", view);
         pf_buf_free(&out);
-        lines->ops->close(lines);
+        walk->ops->close(walk);
     }
-    ok(!pf_metric_lines(&fake.model, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
+    ok(!pf_metric_view_walk(&fake.model, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
        "a metric that does not exist has no views");
     fake_free(&fake);
 }
@@ -756,9 +756,9 @@ static void walks_side_by_side(void)
     add_exclusive(&fake, m);
     add_inclusive(&fake, other);
     fake_finish(&fake);
-    struct pf_lines *lines = fake_walk(&fake, m, PF_METRIC_TREE);
+    struct pf_walk *walk = fake_walk(&fake, m, PF_METRIC_TREE);
     for (int more = 1; more > 0;) {
-        more = lines->ops->next(lines, &text, &error);
+        more = walk->ops->next(walk, &text, &error);
         for (unsigned metric = m; metric <= other; metric++) {
             struct pf_buf folded = fake_text(&fake, metric, PF_METRIC_FOLDED);
             struct pf_buf hot = fake_text(&fake, metric, PF_METRIC_HOT);
@@ -766,7 +766,7 @@ static void walks_side_by_side(void)
             pf_buf_free(&hot);
         }
     }
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&text, '\0');
     is(text.data, tree_text, "concurrent walks do not disturb each other");
     pf_buf_free(&text);

@@ -81,13 +81,13 @@ static const struct pf_cursor_ops ops = {
 
 /* ---- the cursor's text -------------------------------------------------------------------------- */
 
-static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
+static struct pf_walk *lines_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
     struct pf_table_slice slice = {&fake->table, only};
-    struct pf_lines *lines = pf_table_lines(&fake->model, &slice, &error);
-    must(lines != NULL);
-    return lines;
+    struct pf_walk *walk = pf_table_walk(&fake->model, &slice, &error);
+    must(walk != NULL);
+    return walk;
 }
 
 /* Returns the whole text, terminated by NUL; the caller frees it. */
@@ -95,10 +95,10 @@ static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    struct pf_lines *lines = lines_of(fake, only);
-    while (lines->ops->next(lines, &text, &error) > 0)
+    struct pf_walk *walk = lines_of(fake, only);
+    while (walk->ops->next(walk, &text, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_char(&text, '\0');
     must(!text.failed);
     return text;
@@ -108,21 +108,21 @@ static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
 static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, const char *want)
 {
     struct pf_error error;
-    struct pf_lines *measured = lines_of(fake, only);
+    struct pf_walk *measured = lines_of(fake, only);
     int good = 0;
     for (uint64_t at = 0, size = 0;; at += size, size = 0) {
         unsigned char blob[16];
         struct pf_buf text = {0};
-        size_t saved = pf_lines_save(measured, blob, sizeof blob);
+        size_t saved = pf_walk_save(measured, blob, sizeof blob);
         if (measured->ops->measure(measured, &size, &error) <= 0)
             break;
-        struct pf_lines *lines = lines_of(fake, only);
+        struct pf_walk *walk = lines_of(fake, only);
         if (saved) /* no position is saved before the header */
-            must(!pf_lines_restore(lines, blob, saved, &error));
+            must(!pf_walk_restore(walk, blob, saved, &error));
         bool line = want[at + size - 1] == '\n' && memchr(want + at, '\n', size) == want + at + size - 1;
-        must(lines->ops->next(lines, &text, &error) > 0);
+        must(walk->ops->next(walk, &text, &error) > 0);
         good += line && text.size >= size && !memcmp(text.data, want + at, text.size);
-        lines->ops->close(lines);
+        walk->ops->close(walk);
         pf_buf_free(&text);
     }
     measured->ops->close(measured);

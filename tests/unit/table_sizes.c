@@ -62,12 +62,12 @@ static struct pf_buf text_from(struct fixture *fixture, const struct pf_table_sl
 {
     struct pf_error error;
     struct pf_buf out = {0};
-    struct pf_lines *lines = pf_table_lines(&fixture->model, slice, &error);
-    if (position && pf_lines_restore(lines, position, size, &error))
+    struct pf_walk *walk = pf_table_walk(&fixture->model, slice, &error);
+    if (position && pf_walk_restore(walk, position, size, &error))
         abort();
-    while (lines->ops->next(lines, &out, &error) > 0)
+    while (walk->ops->next(walk, &out, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     return out;
 }
 
@@ -80,10 +80,10 @@ static uint64_t measured(struct fixture *fixture, const struct pf_table_slice *s
 {
     struct pf_error error;
     uint64_t size = 0;
-    struct pf_lines *lines = pf_table_lines(&fixture->model, slice, &error);
-    while (lines->ops->measure(lines, &size, &error) > 0)
+    struct pf_walk *walk = pf_table_walk(&fixture->model, slice, &error);
+    while (walk->ops->measure(walk, &size, &error) > 0)
         ;
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     return size;
 }
 
@@ -279,14 +279,14 @@ static void test_rows_positions(void)
     struct pf_error error = {0};
     set_up(&fixture, 4, 3, 8);
     struct pf_table_slice slice = slice_of(&fixture, FAKE_NOTES, -1, -1);
-    struct pf_lines *lines = pf_table_lines(&fixture.model, &slice, &error);
+    struct pf_walk *walk = pf_table_walk(&fixture.model, &slice, &error);
     uint64_t far = UINT64_MAX;
     struct pf_buf out = {0};
-    ok(pf_lines_restore(lines, "abc", 3, &error) && error.code == EINVAL,
+    ok(pf_walk_restore(walk, "abc", 3, &error) && error.code == EINVAL,
        "a position of another size is refused");
-    ok(!pf_lines_restore(lines, &far, sizeof far, &error) && lines->ops->next(lines, &out, &error) == 0,
+    ok(!pf_walk_restore(walk, &far, sizeof far, &error) && walk->ops->next(walk, &out, &error) == 0,
        "a position after the last row is the end");
-    lines->ops->close(lines);
+    walk->ops->close(walk);
     pf_buf_free(&out);
     tear_down(&fixture);
 }

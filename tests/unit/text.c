@@ -31,7 +31,7 @@ struct story {
 };
 
 struct story_walk {
-    struct pf_lines lines;
+    struct pf_walk base;
     struct story *story;
     size_t at;
 };
@@ -47,9 +47,9 @@ static void write_record(char *at, size_t record, size_t length)
         at[i] = byte_of(record, i);
 }
 
-static int story_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int story_next(struct pf_walk *base, struct pf_buf *out, struct pf_error *error)
 {
-    struct story_walk *walk = (struct story_walk *)lines;
+    struct story_walk *walk = (struct story_walk *)base;
     struct story *story = walk->story;
     if (walk->at >= story->first + story->count)
         return 0;
@@ -67,9 +67,9 @@ static int story_next(struct pf_lines *lines, struct pf_buf *out, struct pf_erro
     return 1;
 }
 
-static int story_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+static int story_measure(struct pf_walk *base, uint64_t *size, struct pf_error *error)
 {
-    struct story_walk *walk = (struct story_walk *)lines;
+    struct story_walk *walk = (struct story_walk *)base;
     (void)error;
     if (walk->at >= walk->story->first + walk->story->count)
         return 0;
@@ -78,9 +78,9 @@ static int story_measure(struct pf_lines *lines, uint64_t *size, struct pf_error
     return 1;
 }
 
-static size_t story_save(const struct pf_lines *lines, void *blob, size_t room)
+static size_t story_save(const struct pf_walk *base, void *blob, size_t room)
 {
-    const struct story_walk *walk = (const struct story_walk *)lines;
+    const struct story_walk *walk = (const struct story_walk *)base;
     if (room >= walk->story->position_size) {
         memset(blob, 0x55, walk->story->position_size);
         memcpy(blob, &walk->at, sizeof walk->at);
@@ -89,9 +89,9 @@ static size_t story_save(const struct pf_lines *lines, void *blob, size_t room)
     return walk->story->position_size;
 }
 
-static int story_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int story_restore(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
 {
-    struct story_walk *walk = (struct story_walk *)lines;
+    struct story_walk *walk = (struct story_walk *)base;
     size_t at;
     if (size != walk->story->position_size)
         return pf_fail(error, EINVAL, "not a position");
@@ -102,21 +102,21 @@ static int story_restore(struct pf_lines *lines, const void *blob, size_t size, 
     return 0;
 }
 
-static void story_close(struct pf_lines *lines)
+static void story_close(struct pf_walk *base)
 {
-    atomic_fetch_sub(&((struct story_walk *)lines)->story->walks, 1);
-    free(lines);
+    atomic_fetch_sub(&((struct story_walk *)base)->story->walks, 1);
+    free(base);
 }
 
-static const struct pf_lines_ops measuring_ops = {.next = story_next,
-                                                  .measure = story_measure,
-                                                  .save = story_save,
-                                                  .restore = story_restore,
-                                                  .close = story_close};
-static const struct pf_lines_ops plain_ops = {
+static const struct pf_walk_ops measuring_ops = {.next = story_next,
+                                                 .measure = story_measure,
+                                                 .save = story_save,
+                                                 .restore = story_restore,
+                                                 .close = story_close};
+static const struct pf_walk_ops plain_ops = {
     .next = story_next, .save = story_save, .restore = story_restore, .close = story_close};
 
-static struct pf_lines *walk_story(void *owner, struct pf_error *error)
+static struct pf_walk *walk_story(void *owner, struct pf_error *error)
 {
     struct story *story = owner;
     struct story_walk *walk = calloc(1, sizeof *walk);
@@ -124,11 +124,11 @@ static struct pf_lines *walk_story(void *owner, struct pf_error *error)
         pf_fail_memory(error);
         return NULL;
     }
-    walk->lines.ops = story->measures ? &measuring_ops : &plain_ops;
+    walk->base.ops = story->measures ? &measuring_ops : &plain_ops;
     walk->story = story;
     walk->at = story->first;
     atomic_fetch_add(&story->walks, 1);
-    return &walk->lines;
+    return &walk->base;
 }
 
 static size_t mixed(size_t record)
@@ -398,7 +398,7 @@ struct measured_late {
     struct story *story;
 };
 
-static struct pf_lines *walk_late(void *owner, struct pf_error *error)
+static struct pf_walk *walk_late(void *owner, struct pf_error *error)
 {
     struct measured_late *late = owner;
     return walk_story(late->story, error);
@@ -606,11 +606,11 @@ static void test_crowd(const char *name, bool covered, size_t position_size)
 
 /* ---- texts in memory ---------------------------------------------------------------------------- */
 
-static struct pf_lines *walk_words(void *owner, struct pf_error *error)
+static struct pf_walk *walk_words(void *owner, struct pf_error *error)
 {
     struct pf_buf buf = {0};
     pf_buf_str(&buf, owner);
-    return pf_lines_of_text(&buf, error);
+    return pf_walk_of_text(&buf, error);
 }
 
 static void test_ready_made(void)
@@ -628,7 +628,7 @@ static void test_ready_made(void)
     pf_text_close(&text);
     pf_blocks_free(blocks);
     struct pf_buf failed = {.failed = true};
-    ok(!pf_lines_of_text(&failed, &error) && error.code == ENOMEM,
+    ok(!pf_walk_of_text(&failed, &error) && error.code == ENOMEM,
        "a text that ran out of memory while it was made is an error");
 }
 
