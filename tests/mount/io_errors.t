@@ -51,7 +51,7 @@ cp -r "$archive/." "$src"
 (cd "$src" && tar czf packed.tar.gz nightly && tar cf plain.tar stacks && zip -qr files.zip afsim)
 sleep 0.1 # until files are old enough to be told apart by their times
 while read -r command path; do
-    ok "$command $path" holds 5 "$command" "$src/$path"
+    ok "whichever file call fails, $command ends with its answer or an error: $path" holds 5 "$command" "$src/$path"
 done <<'LIST'
 cat 2026-03/xray-log.heat.Ab12Cd/metrics/time/functions.csv
 cat afsim/coast.afperf/tables/measurements.csv
@@ -86,7 +86,7 @@ tree otf2
 LIST
 # Other errno values that say nothing about the file, for example of missing descriptors, a lost server or a lost device.
 for code in 24 23 12 116 110 19 103 4; do
-    ok "errno $code while a log's map is looked for" holds "$code" cat "$src/2026-03/$heat/metrics/time/functions.csv"
+    ok "errno $code while a log's map is looked for gives the answer or an error" holds "$code" cat "$src/2026-03/$heat/metrics/time/functions.csv"
 done
 
 # ---- a mount

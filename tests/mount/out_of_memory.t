@@ -43,7 +43,7 @@ holds() {
 }
 
 while read -r command path; do
-    ok "$command $path" holds "$command" "$archive/$path"
+    ok "wherever memory runs out, $command ends with its answer or an error: $path" holds "$command" "$archive/$path"
 done <<'LIST'
 cat 2026-03/xray-log.heat.Ab12Cd/tables/trace.csv
 cat 2026-03/xray-log.heat.Ab12Cd/metrics/time/stacks.folded

@@ -25,11 +25,11 @@ same_on_cold() {   # same_on_cold NAME SCRIPT: the script prints the same in a c
     want=$(cd "$work/plain" && bash -c "$2" | sha256sum)
     cold
     have=$(cd "$mnt" && bash -c "$2" | sha256sum)
-    is "$have" "$want" "$1"
+    is "$have" "$want" "$1: the same in a cold mount as on a plain file"
 }
 
-same_on_cold "tail -c 1000 of a cold file" "tail -c 1000 $trace"
-same_on_cold "tail -n 100 of a cold file" "tail -n 100 $trace"
+same_on_cold "tail -c 1000" "tail -c 1000 $trace"
+same_on_cold "tail -n 100" "tail -n 100 $trace"
 same_on_cold "tail -c +N" "tail -c +3000001 $trace"
 same_on_cold "head -c" "head -c 100000 $trace"
 same_on_cold "dd skip= in the middle" "dd if=$trace bs=4096 skip=777 count=3 status=none"
@@ -37,7 +37,7 @@ same_on_cold "dd of single bytes at odd offsets" \
     "for n in 1 4095 4097 131071 131073 1048577 2999999; do dd if=$trace bs=1 skip=\$n count=5 status=none; done"
 same_on_cold "tac, from the end to the start" "tac $trace"
 same_on_cold "tac of a small file" "tac small.xray/tables/trace.csv"
-same_on_cold "reading beyond the end gives nothing" "dd if=$trace bs=1M skip=4000 count=1 status=none"
+same_on_cold "dd beyond the end" "dd if=$trace bs=1M skip=4000 count=1 status=none"
 
 cat >"$work/pieces.py" <<'P'
 """Reads pieces of a file in a shuffled order and compares each with the same piece of a plain copy."""

@@ -8,7 +8,7 @@ LINKS = {"contexts", "export"}      # names of links in a profile to folders tha
 
 
 def files(fd, path):
-    """Checks a folder by names and open folders, because a path from the top may exceed PATH_MAX."""
+    """Yields the folder, name and path of each file below an open folder. A path from the top may be too long to open the file by it."""
     with os.scandir(fd) as entries:     # no stat here, so that no size is requested: the listing has the types
         entries = sorted(((entry.name, entry.is_dir(follow_symlinks=entry.name in LINKS), entry.is_file(follow_symlinks=False))
                           for entry in entries))

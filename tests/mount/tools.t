@@ -36,9 +36,9 @@ tool() {
         done
         if grep -qx 'exit 0' "$work/plain.status" && cmp -s "$work/plain.stdout" "$work/mnt.stdout" &&
             diff -r --no-dereference "$work/plain.out" "$work/mnt.out" >/dev/null; then
-            ok "$name, $size file" true
+            ok "$name gives the same in the mount as on a copy, $size file" true
         else
-            ok "$name, $size file" bash -c "cat '$work/plain.status'; cat '$work/mnt.stderr'
+            ok "$name gives the same in the mount as on a copy, $size file" bash -c "cat '$work/plain.status'; cat '$work/mnt.stderr'
                 cmp '$work/plain.stdout' '$work/mnt.stdout'; diff -rq --no-dereference '$work/plain.out' '$work/mnt.out'; false"
         fi
     done

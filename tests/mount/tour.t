@@ -12,7 +12,7 @@ check() {
     local have
     if [ -z "$command" ]; then return; fi
     have=$(timeout 60 bash -c "$command" 2>&1)
-    is "$have" "${want%$'\n'}" "${command%%  *}"
+    is "$have" "${want%$'\n'}" "the documents show the output of: ${command%%  *}"
     command='' want=
 }
 while IFS= read -r line; do
