@@ -5,11 +5,11 @@
 #include "fs/clock.h"
 #include "fs/jobs_private.h"
 
-/* Operations on a single job (its owner's list, end, failure, waiters), shared by jobs.c and work.c. */
+/* Functions of a single job, used by jobs.c and work.c: its place in the owner's list, its failure, its waiters and its end. */
 
 enum {
     TRANSIENT_SECONDS = 2, /* time for which a transient error is reported without a retry */
-    FAILURES_MAX = 8,      /* maximum failed jobs in an owner's list */
+    FAILURES_MAX = 8,      /* maximum number of failed jobs in an owner's list */
 };
 
 /* ---- lists ---------------------------------------------------------------------------------------- */

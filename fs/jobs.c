@@ -14,7 +14,7 @@ enum {
     TICK_MS = 1000,
 };
 
-/* A loop of a running pass whose pieces idle threads may run; on the stack of the pass's thread. */
+/* A loop of a running pass, on the stack of the pass's thread. Idle threads may run pieces of the loop. */
 struct split {
     struct split *next;
     size_t n, taken, finished;
@@ -157,7 +157,7 @@ static void run_on_pool(struct pf_pool *pool, struct pf_job *job)
 static void *pass_thread(void *arg)
 {
     struct pf_pool *pool = arg;
-    setpriority(PRIO_PROCESS, 0, PASS_NICE); /* on Linux, of the calling thread only */
+    setpriority(PRIO_PROCESS, 0, PASS_NICE); /* on Linux, sets the nice value of the calling thread only */
     pf_lock_take(&pool->lock);
     for (;;) {
         struct pf_job *job = queued_job(pool);

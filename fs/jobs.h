@@ -33,7 +33,7 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
 
 /*
  * A section that the pieces of a split execute one after the other, in ascending order. Each piece calls pf_turn_begin and pf_turn_end
- * exactly once. Deadlock-free: a piece waits only for lower-numbered pieces, which have started, since pieces start in this order.
+ * exactly once. Pieces cannot deadlock: a piece waits only for lower-numbered ones, and these have started before it.
  */
 struct pf_turns {
     size_t turn; /* piece whose turn it is; guarded by the pool's lock, like `over` */

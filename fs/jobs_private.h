@@ -11,7 +11,7 @@
 #include "fs/jobs.h"
 #include "fs/work.h"
 
-/* Declarations shared by jobs.c (runs jobs on threads), work.c (finds jobs by key) and job.c (operations on one job). */
+/* Declarations shared by jobs.c (runs jobs on threads), work.c (finds jobs by key) and job.c (functions of a single job). */
 
 enum pf_job_state { PF_JOB_QUEUED, PF_JOB_RUNNING, PF_JOB_OVER };
 
@@ -25,7 +25,7 @@ struct pf_job {
     bool on_pool; /* runs directly on a thread of the pool, not inside another job or an operation */
     bool stepped; /* the pass made a step between the last two ticks */
     bool
-        stalled; /* on_pool; neither it nor any job that it waits for made a step between the last two ticks */
+        stalled; /* on_pool, and neither this job nor any job that it waits for made a step between the last two ticks */
     char what[64];
     const struct pf_work *work;
     struct pf_owner *owner; /* held until the job is over */
@@ -50,10 +50,10 @@ struct pf_pool {
     bool closing;
     unsigned for_passes;       /* configured number of threads */
     unsigned threads;          /* started threads, without extra ones */
-    unsigned running, stalled; /* number of jobs on the pool's threads */
+    unsigned running, stalled; /* number of jobs on the pool's threads; number of these that are stalled */
     unsigned extra; /* running extra threads, for jobs that would otherwise wait for stalled ones */
     unsigned tick_ms; /* interval of pf_pool_tick; tests set it before the first job */
-    bool ticks;       /* the ticking thread is started */
+    bool ticks;       /* the ticking thread has been started */
     bool ticker_waits; /* the ticking thread waits for a job */
     pthread_t ticker;
     pthread_t thread[];

@@ -127,7 +127,7 @@ void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot
         replace_snapshot(set, snapshot); /* the caller has a reference */
 }
 
-/* Returns the least recently checked snapshot without users (holding: and with texts); NULL if no snapshot qualifies. */
+/* Returns the least recently checked snapshot that has no users and, if `holding`, has texts; NULL if no snapshot qualifies. */
 static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool holding)
 {
     struct pf_snapshot *oldest = NULL;

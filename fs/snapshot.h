@@ -68,8 +68,8 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 
 /*
  * Installs a snapshot, allocated by the caller, as the current one of a subject; takes ownership. If the subject already has a snapshot,
- * `replace` replaces the old one; otherwise the new one is freed. Evicts the least recently checked unused snapshot if the set is full.
- * Returns the current one, with a reference for the caller; NULL: out of memory.
+ * the new one replaces it if `replace` is true, and is freed otherwise. If the set is full, evicts the least recently checked unused
+ * snapshot. Returns the current one, with a reference for the caller; NULL: out of memory.
  */
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
                                     bool replace);

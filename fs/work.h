@@ -95,12 +95,13 @@ bool pf_owner_is_busy(struct pf_owner *owner);
  * Runs the job of a key and waits until it ends; fails at once during the back-off after a failure (see below). The caller holds a
  * reference to the owner, and no lock of fs/.
  *
- * A caller that is itself part of a job runs the job on its own thread if the job is still queued. A job whose last waiter leaves is
- * stopped.
+ * A caller that is itself part of a job runs the needed job on its own thread if that job is still queued. A job whose last waiter
+ * leaves is stopped.
  *
- * Returns 0, or -1 with op->error filled: the job's error; EINTR: the operation was interrupted; ECANCELED: the job that the caller is a
- * part of was stopped, or the pool is closed. All waiters of a job get the job's error. Later callers get the same error without a retry:
- * a transient error for 2 s, an error of the data as long as the owner exists. ESTALE, EMFILE and ENFILE are retried at once.
+ * Returns 0, or -1 with op->error filled. The error is the job's, or EINTR if the operation was interrupted, or ECANCELED if the pool is
+ * closed or the job that the caller is a part of was stopped. All waiters of a job get the job's error. Later callers get the same error
+ * without a retry: a transient error for 2 s, an error of the data as long as the owner exists. After ESTALE, EMFILE and ENFILE, the next
+ * caller retries at once.
  */
 int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner, uint64_t number);
 

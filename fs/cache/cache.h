@@ -10,7 +10,7 @@
 
 /*
  * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
- * bytes. The source is a 64-bit key, from pf_cache_key, that identifies the input of the datum, such as a version of a file. The cache
+ * bytes. The source is a 64-bit key, from pf_cache_key, that identifies what the datum was made from, such as a profile. The cache
  * does not interpret data, except to merge fields; the caller checks by the source's head whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
@@ -38,8 +38,8 @@ enum pf_datum {
 
 /*
  * The versions that all data of a source depend on, such as those of programs and files; borrowed. If the head of new data neither
- * includes the stored head nor is included by it, the new data replace all data of the source; otherwise the larger head is kept. NULL as
- * an argument: an empty head.
+ * includes the stored head nor is included by it, the new data replace all data of the source; otherwise the larger head is kept.
+ * Functions take NULL for an empty head.
  */
 struct pf_cache_head {
     const char *bytes;

@@ -122,7 +122,10 @@ static uint64_t sum_of_head(uint64_t source, const void *bytes, size_t size)
     return pf_digest(source, bytes, size);
 }
 
-/* Appends the row's head, in `column` + 1, to *head (NULL: only checks it). Returns false if the checksum, in `column`, is wrong. */
+/*
+ * Checks the head in column `column` + 1 of a row against the checksum in `column`, and appends the head to *head unless `head` is NULL.
+ * Returns false if the checksum is wrong, or out of memory.
+ */
 static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_buf *head)
 {
     const void *bytes = sqlite3_column_blob(row, column + 1);

@@ -14,8 +14,8 @@
 #include "fs/clock.h"
 
 enum {
-    APPLICATION = 0x70664b34, /* "pfK4", the application_id; another number: foreign or another version */
-    APPLICATION_AT = 68,      /* its offset in a database file */
+    APPLICATION = 0x70664b34, /* "pfK4", the application_id of databases that this version can read */
+    APPLICATION_AT = 68,      /* offset of the application_id in a database file */
     LOCK_MS = 20,             /* the time a statement waits for a lock */
     RETRY_SECONDS = 30,       /* back-off after a failure */
     DAY = 86400,

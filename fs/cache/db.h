@@ -7,7 +7,7 @@
 #include "formats/kit/lock.h"
 #include "fs/cache/cache.h"
 
-/* The connection to the database; private to this folder. */
+/* The connection to the database; private to fs/cache. */
 
 enum pf_statement {
     PF_DB_GET,

@@ -32,13 +32,13 @@ enum pf_field_type {
     PF_FIELD_ROWS,
 };
 
-/* Appends a field. `fields` fails if memory runs out. */
+/* Appends a field. Sets fields->failed if memory runs out. */
 void pf_fields_add(struct pf_buf *fields, enum pf_field_type type, uint64_t number, const void *bytes,
                    size_t size);
 
 /* Appends the header of a field; the caller then appends the bytes, and calls pf_fields_end with the returned position. */
 size_t pf_fields_begin(struct pf_buf *fields, enum pf_field_type type, uint64_t number);
-/* Ends the field. `fields` fails if the bytes exceed 4 GB. */
+/* Ends the field. Sets fields->failed if the bytes exceed 4 GB. */
 void pf_fields_end(struct pf_buf *fields, size_t begun);
 
 /*

@@ -12,7 +12,7 @@ static uint64_t bytes_used(struct pf_cache *cache)
     return pages > 0 ? (uint64_t)(pages * pf_db_ask(cache, "PRAGMA page_size")) : 0;
 }
 
-/* Lists up to SOURCES least recently used sources, last used before the day `oldest`. Returns their number. */
+/* Lists the least recently used sources, at most SOURCES, that were last used before the day `oldest`. Returns their number. */
 static size_t list_oldest(struct pf_cache *cache, int64_t oldest, uint64_t sources[SOURCES])
 {
     size_t n = 0;

@@ -92,7 +92,7 @@ static void remove_block(struct pf_blocks *blocks, struct pf_block *block)
     free_block(block);
 }
 
-/* Evicts blocks from the oldest on. Blocks with references stay, so that blocks being sent can exceed the limit. */
+/* Evicts the least recently used blocks. Blocks with references stay, since they are being sent; they may exceed the limit. */
 static void shrink(struct pf_blocks *blocks)
 {
     for (struct pf_block *block = blocks->oldest, *newer; block && blocks->held > blocks->limit;

@@ -26,7 +26,8 @@ struct pf_blocks *pf_blocks_new(uint64_t limit); /* limit in bytes. NULL: out of
 void pf_blocks_free(struct pf_blocks *blocks);
 
 /*
- * Returns a reference to the block of a key, adding an empty block on a miss; NULL: out of memory. *filled: the block has its data.
+ * Returns a reference to the block of a key, adding an empty block on a miss; NULL: out of memory. *filled is set to true if the block
+ * has its data.
  * A block that is empty when its last reference is dropped is removed.
  */
 struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * A growing buffer of text. A zero-initialised one is empty; the owner calls pf_buf_free. A failed allocation sets `failed`, after which
- * the buffer does not grow any more, so that the owner checks `failed` once, at the end.
+ * A growing buffer of text. A zero-initialised one is empty; the owner calls pf_buf_free. A failed allocation sets `failed`, and
+ * the buffer does not grow any more. The owner therefore checks `failed` only once, at the end.
  */
 struct pf_buf {
     char *data;

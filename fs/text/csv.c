@@ -7,7 +7,7 @@
 #include "formats/kit/print.h"
 #include "formats/kit/utf8.h"
 
-/* Bits of needs[]: GROWTH masks the number of additional bytes when a byte is escaped or doubled; QUOTES: the cell must be quoted. */
+/* Bits of needs[]. GROWTH: the number of bytes that are added when the byte is escaped or doubled. QUOTES: the cell must be quoted. */
 enum { GROWTH = 3, QUOTES = 4 };
 
 /* \xHH needs three additional bytes; \t, \n, \r, \\ and a doubled quote need one. */
@@ -19,7 +19,7 @@ static const uint8_t needs[256] = {
 };
 /* clang-format on */
 
-/* Returns the size of the UTF-8 character at text; 0 if it is invalid, so that its first byte is escaped. */
+/* Returns the size of the UTF-8 character at text; 0 if it is invalid, and its first byte must be escaped. */
 static inline size_t character_size(const char *text, size_t left)
 {
     size_t wrong;

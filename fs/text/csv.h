@@ -11,7 +11,7 @@
 /*
  * Appends a cell as CSV: RFC 4180 with one row per line. Text with a comma or a quote is quoted, and its quotes are doubled.
  * Newline, CR, tab and backslash become \n \r \t \\; other control characters (below 0x20, and 0x7f) and bytes that are not valid
- * UTF-8 become \xHH. Numbers as in print.h. An absent cell and empty text print nothing.
+ * UTF-8 become \xHH. Numbers are printed as print.h describes. An absent cell and empty text print nothing.
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 

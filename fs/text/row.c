@@ -7,7 +7,7 @@ static inline char *room_for(struct pf_buf *out, size_t n)
     return pf_buf_reserve(out, n * (PF_NUMBER_MAX + 1));
 }
 
-/* Slow path: appends a cell of any kind, and again reserves room for n columns. Returns the new end; NULL: out of memory. */
+/* Slow path: appends a cell of any kind, and again reserves room for n cells. Returns the new end; NULL: out of memory. */
 static char *add_other(const struct pf_cell *cell, size_t n, struct pf_buf *out, char *at)
 {
     out->size = (size_t)(at - out->data);

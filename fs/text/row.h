@@ -8,7 +8,7 @@
 
 /*
  * pf_row_add appends a line of CSV with cells[columns[0 .. n)], in this order. pf_row_measure returns the size of this
- * line in bytes. No line if n is 0.
+ * line in bytes. If n is 0, there is no line.
  */
 void pf_row_add(struct pf_buf *out, const struct pf_cell *cells, const unsigned *columns, size_t n);
 size_t pf_row_measure(const struct pf_cell *cells, const unsigned *columns, size_t n);

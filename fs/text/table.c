@@ -116,7 +116,7 @@ struct table_walk {
     size_t n_partition, n_named, n_filled; /* ends of these three ranges */
     struct pf_cell *named;                 /* cells of filled[0 .. n_named) in the current row */
     size_t partition_size,
-        context_size; /* bytes of the partition's and of the context's cells, each with its comma */
+        context_size; /* bytes of the partition's and of the context's cells in the current row, with a comma each */
     int partition_column, context_column; /* -1: none */
     int64_t partition, context;           /* of the current row; -1: none */
     bool opened;
@@ -222,7 +222,7 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-/* Caches the partition's cells in walk->named: rows mostly come in runs of one partition. name_context does so for contexts. */
+/* Caches the partition's cells in walk->named, since rows mostly come in runs of one partition. name_context caches the context's. */
 static void name_partition(struct table_walk *walk, int64_t partition)
 {
     walk->partition = partition;

@@ -222,7 +222,7 @@ uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A block that is to be rendered. */
+/* The range of a block in the text, and the interval that contains the block. */
 struct block_range {
     size_t interval;
     uint64_t interval_start;
@@ -339,7 +339,7 @@ static struct pf_reader *reader_at(struct pf_text *text, const struct block_rang
 /* Returns the bytes of a range as an array of that size from malloc. NULL with *error filled. */
 static char *render_range(struct pf_text *text, const struct block_range *range, struct pf_error *error)
 {
-    /* Not pf_buf_reserve: its geometric growth would double the memory of the cache. */
+    /* Not allocated by pf_buf_reserve, whose geometric growth would double the memory of the cache. */
     size_t size = (size_t)(range->end - range->start), room = size + 4096;
     struct pf_buf out = {.data = malloc(room), .room = room};
     pf_may_block();
@@ -347,7 +347,7 @@ static char *render_range(struct pf_text *text, const struct block_range *range,
     struct pf_reader *reader = out.failed ? NULL : reader_at(text, range, error);
     if (reader && !reader_get(reader, size, &out, error)) {
         give_idle(text, reader);
-        /* The cache counts only bytes of text; the slack of many small texts would be several times as large. */
+        /* Frees the slack: the cache counts only bytes of text, and the slack of many small texts would be several times as large. */
         char *fitting = realloc(out.data, out.size + 1);
         if (fitting)
             out.data = fitting;
@@ -397,7 +397,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
 {
     int n = 0;
     while (size && offset < text->size && n < PF_SPANS) {
-        /* The start is a sufficient key: a new checkpoint can shorten an interval, and an older, longer block has the same bytes. */
+        /* The start is a sufficient key: when a new checkpoint shortens an interval, an older, longer block still has the right bytes. */
         uint64_t start = range_of(text, offset).start;
         struct pf_block *block = need_block(text, blocks, start, need, op);
         if (!block) {

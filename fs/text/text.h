@@ -59,7 +59,7 @@ enum { PF_SPANS = (1 << 20) / PF_INTERVAL + 2 };
 
 /*
  * Makes a missing block, which starts at offset `start`: calls pf_text_render in a job that all readers of the block share. `owner` is
- * the text's. Returns 0, or -1 with op->error filled.
+ * text->owner. Returns 0, or -1 with op->error filled.
  */
 typedef int pf_text_need(void *owner, uint64_t start, struct pf_op *op);
 
