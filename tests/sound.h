@@ -230,7 +230,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
     return fine;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole profile -------------------------------------------------------------------------- */
 
 /* True if the folder of an item of `only` contains the table. The core restricts cursors only for such tables. */
 SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction only)

@@ -10,7 +10,7 @@
 #include "tests/unit/each_profile.h"
 #include "tests/unit/tap.h"
 
-/* ---- replaces kit/pass.c: counts checks ----------------------------------------------------------------- */
+/* ---- a replacement of kit/pass.c that counts checks ----------------------------------------------------- */
 
 static struct pf_pass *now;
 static uint64_t checks, cancelled_at; /* cancelled_at == 0: never */

@@ -231,7 +231,7 @@ CUBE_FIXTURE void tear_down(struct fixture *fixture)
     temp_dir_remove(fixture->folder);
 }
 
-/* ---- as text ------------------------------------------------------------------------------------ */
+/* ---- tables as text ----------------------------------------------------------------------------- */
 
 CUBE_FIXTURE void print_cell(FILE *out, const struct pf_cell *cell)
 {

@@ -110,7 +110,7 @@ static void close_study(struct study *study)
     temp_dir_remove(study->folder);
 }
 
-/* ---- as text ------------------------------------------------------------------------------------ */
+/* ---- tables as text ----------------------------------------------------------------------------- */
 
 static const struct pf_table *find_table(const struct study *study, const char *name)
 {

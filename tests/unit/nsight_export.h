@@ -156,7 +156,7 @@ EXPORT struct open_export *export_of(const char *sql)
     return open_export("export.sqlite");
 }
 
-/* ---- as text ------------------------------------------------------------------------------------- */
+/* ---- tables as text ------------------------------------------------------------------------------ */
 
 static char export_text[1 << 20];
 static size_t export_size;

@@ -114,9 +114,10 @@ static void test_beside(const char *folder)
     struct pf_folder *study =
         pf_folder_new(open(path_in(folder, "study"), O_RDONLY | O_DIRECTORY | O_CLOEXEC), NULL);
     ok(asked_beside(fs, study, ENOENT) == 1 && asked_beside(fs, study, ENOENT) == 0,
-       "that no profile is beside the entries is stored, too");
+       "the result that no profile is beside the entries is stored");
     make_folder(folder, "study/points");
-    ok(asked_beside(fs, study, 0) == 1 && asked_beside(fs, study, 0) == 1, "until its names change");
+    ok(asked_beside(fs, study, 0) == 1 && asked_beside(fs, study, 0) == 1,
+       "a folder is examined for a profile beside its entries after its names have changed");
     pf_folder_free(study);
     pf_fs_free(fs);
 }
@@ -184,21 +185,22 @@ static void test_listed_folders(const char *folder)
     write_text(folder, "leaf/notes", "3 9 50");
     profiles_are(fs, "", "a folder that a program has just listed is not walked into");
     later = 3;
-    profiles_are(fs, "leaf/notes ", "but 2 s later: a file in it has been rewritten");
+    profiles_are(fs, "leaf/notes ",
+                 "a listed folder is walked into again after 2 s, and a file that was rewritten is found");
     write_text(folder, "leaf/notes", "text");
     list_folder(fs, "leaf");
     write_text(folder, "leaf/new", "3 9 50");
-    profiles_are(fs, "leaf/new ", "or at once if its names have changed");
+    profiles_are(fs, "leaf/new ", "a listed folder is walked into at once if its names have changed");
     list_folder(fs, "leaf");
     write_text(folder, "leaf/notes", "3 9 50");
-    profiles_are(fs, "leaf/new leaf/notes ", "or if it has profiles");
+    profiles_are(fs, "leaf/new leaf/notes ", "a listed folder is walked into at once if it has profiles");
     unlink(path_in(folder, "leaf/new"));
     write_text(folder, "leaf/notes", "text");
     make_folder(folder, "leaf/inner");
     utimensat(AT_FDCWD, path_in(folder, "leaf"), old, 0);
     list_folder(fs, "leaf");
     write_text(folder, "leaf/inner/new", "3 9 50");
-    profiles_are(fs, "leaf/inner/new ", "or folders");
+    profiles_are(fs, "leaf/inner/new ", "a listed folder is walked into at once if it has folders");
     pf_fs_free(fs);
 }
 

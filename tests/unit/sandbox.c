@@ -121,7 +121,7 @@ static long make_namespace(const char *folder)
     return syscall(SYS_unshare, 0);
 }
 
-/* ---- other processes: each attempt sets the value that is already in force ---- */
+/* ---- other processes, whose values are set to what they already are ----------- */
 
 static long limit_parent(const char *folder)
 {
@@ -245,7 +245,7 @@ static long paste_into_console(const char *folder)
     return ioctl(STDIN_FILENO, TIOCLINUX, selection);
 }
 
-/* ---- System V objects: any program's, by number ---- */
+/* ---- System V objects of any program, found by their numbers --- */
 
 #define SYSTEM_V(call)                                                                                       \
     static long use_##call(const char *folder)                                                               \

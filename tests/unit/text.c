@@ -361,7 +361,7 @@ static void test_resting(void)
     end_story(&story);
 }
 
-/* ---- prior knowledge: a size, or a size and checkpoints of another text --------------------------- */
+/* ---- texts whose size, or size and checkpoints, are known before ---------------------------------- */
 
 static void test_uncovered(void)
 {

@@ -279,7 +279,7 @@ static inline void close_log(struct opened *opened)
     rmdir(opened->folder);
 }
 
-/* ---- as text ------------------------------------------------------------------------------------ */
+/* ---- tables as text ----------------------------------------------------------------------------- */
 
 static inline const struct pf_table *table_of(const struct opened *opened, const char *name)
 {
