@@ -77,7 +77,7 @@ static struct pf_cell int_cell(pf_int128 value, pf_int128 *wide)
     return value == (int64_t)value ? pf_int((int64_t)value) : pf_wide(wide);
 }
 
-/* The mean. A mean of integers that is an integer is exact. */
+/* Returns the mean: an exact integer if the sums are integers and the mean is one, otherwise a double. */
 static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_int128 *wide)
 {
     if (!real && sum->sum.i % (pf_int128)sum->count == 0)
@@ -85,7 +85,7 @@ static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_
     return pf_double(pf_number_double(&sum->sum, real) / (double)sum->count);
 }
 
-/* The load imbalance: largest value / mean over all threads with any value of the metric. */
+/* The load imbalance: the largest value divided by the mean over all threads that have any value of the metric. */
 static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsigned metric,
                                      const struct pf_context_sum *sum)
 {

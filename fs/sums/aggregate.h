@@ -17,8 +17,8 @@
  * not depend on scheduling. Integers are added as 128-bit integers, doubles with compensated summation. An aggregate is
  * immutable once made.
  *
- * Memory: all aggregates of the process and the orders of their views share a budget of options->cache bytes;
- * each aggregate may use a small share of the budget in any case. Sums that exceed the budget spill to mapped unlinked files.
+ * All aggregates of the process and the orders of their views share a memory budget of options->cache bytes. Sums that
+ * exceed the budget spill to mapped unlinked files, but each aggregate may always hold a small share of the budget in memory.
  */
 struct pf_aggregate;
 
@@ -40,12 +40,12 @@ bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric)
  * be read from disk: all values read from the aggregate are then invalid, and the caller must make a new one. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
 
-/* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if the budget was
- * exceeded when an order was made or released; the caller should then free the aggregates of idle profiles. */
+/* Returns true if, since the last call, an aggregate spilled that would fit the budget by itself, or the budget was
+ * exceeded when an order was made or released. The caller should then free the aggregates of idle profiles. */
 bool pf_budget_was_exceeded(void);
 
-/* True if a pass over one metric's values can skip the data of other metrics (the table of values seeks or skims), and aggregating
- * all metrics at once would be slow or would use a large part of the memory budget. The table's contexts must be loaded. */
+/* True if aggregating all metrics at once would be slow or would use a large part of the memory budget, and a pass over one
+ * metric's values can skip the data of other metrics (PF_SEEKS_METRIC, PF_SKIMS_METRIC). The contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
 /* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa; PF_NO_PARTNER if none. The views
@@ -53,8 +53,8 @@ bool pf_aggregate_is_large(const struct pf_model *model);
 int pf_partner_of(const struct pf_model *model, unsigned metric);
 
 /*
- * Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would
- * take more than `limit` bytes.
+ * pf_aggregate_pack appends the serialized aggregate to `out`, for the cache file. Returns false, with `out` unchanged, if
+ * that would take more than `limit` bytes.
  *
  * pf_aggregate_unpack deserializes an aggregate for the same profile, loaded up to the same stage. Returns NULL if the
  * bytes do not fit the profile or memory runs out; the caller must then aggregate the values again.
@@ -70,9 +70,9 @@ bool pf_adds_up(const struct pf_metric *metric);
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
 /*
- * True if a function or context has more than 100 % of the metric. Causes: values that are negative, have wrapped around or
- * decrease over time; call cycles in a format without a call tree. Needs an aggregate of all metrics. If both metrics of a pair
- * of partners exceed 100 %, true only for the one with the lower index.
+ * True if a function or context has more than 100 % of the metric. Possible causes are values that are negative, have wrapped
+ * around or decrease over time, and call cycles in a format without a call tree. The aggregate must contain all metrics. If a
+ * metric and its partner both exceed 100 %, true only for the one with the lower index.
  */
 bool pf_aggregate_exceeds_total(const struct pf_aggregate *aggregate, unsigned metric);
 

@@ -3,9 +3,9 @@
 #include "fs/text/pack.h"
 
 /*
- * Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its flags
- * (REAL, EXCEEDS_TOTAL), magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
- * partitions.
+ * A serialized aggregate begins with the numbers of contexts, partitions and metrics. Each metric follows with its flags
+ * (REAL, EXCEEDS_TOTAL), magnitude and total, the sums of its contexts, for a PF_AT metric its values in the selected
+ * partition, and the sums of its partitions.
  */
 
 enum { REAL = 1, EXCEEDS_TOTAL = 2 };
@@ -18,7 +18,7 @@ static bool is_one(uint64_t head)
     return head & 1;
 }
 
-/* Returns false if more than `limit` bytes would be needed. */
+/* Returns false, with nothing appended, if even the shortest entries would need more than `limit` bytes. */
 static bool pack_contexts(const struct pf_context_sums *contexts, bool real, uint64_t limit,
                           struct pf_buf *out)
 {

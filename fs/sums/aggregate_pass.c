@@ -6,7 +6,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/table.h"
 
-/* The pass over the table of values, which sums them. */
+/* The pass that reads the table of values and sums the values. */
 
 /* A number from the table. */
 struct value {
@@ -37,7 +37,7 @@ static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *cont
     return 0;
 }
 
-/* Converts an integer metric's sums so far to doubles, once the metric turns out to need doubles. */
+/* Converts an integer metric's sums to doubles. Called for its first value that is a double or could make a sum overflow. */
 static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric,
                           struct pf_error *error)
 {
@@ -60,7 +60,7 @@ static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums 
 static inline void add_extremes(struct pf_context_sum *sum, const struct value *value, bool real)
 {
     bool first = !sum->count;
-    if (real && (first || isnan(sum->low.d))) { /* NaN: low and high are both NaN or both numbers */
+    if (real && (first || isnan(sum->low.d))) { /* low and high are both NaN or both numbers */
         sum->low.d = sum->high.d = value->d;
     } else if (real) { /* branchless: the outcome is unpredictable */
         sum->low.d = value->d < sum->low.d ? value->d : sum->low.d;
@@ -78,8 +78,8 @@ static inline double context_mean(const struct pf_context_sum *sum, bool real)
     return sum->count ? pf_number_double(&sum->sum, real) / (double)sum->count : 0;
 }
 
-/* Adds a value and updates the deviation by Welford's method. The means before (*mean) and after are computed from the sums,
- * which are exact or compensated. */
+/* Adds a value and updates the deviation by Welford's method. *mean is the mean before and after the call. It is computed
+ * from the sum, which is exact or compensated, so that no rounding errors accumulate in it. */
 static inline void add_to_context(struct pf_context_sum *sum, double *mean, const struct value *value,
                                   bool real)
 {
@@ -97,11 +97,11 @@ struct value_target {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
-    bool counts;                   /* contributes to the partitions' sums */
+    bool counts;                   /* over_contexts includes the context */
     bool is_at;                    /* PF_AT metric: shows the value of one partition */
     uint32_t at;                   /* index of that partition */
     struct pf_context_sum *sum;    /* the context's stored sum, or &new_sum */
-    struct pf_context_sum new_sum; /* a new sum, stored at the end */
+    struct pf_context_sum new_sum; /* the sum of a context that has no stored sum yet */
     double mean;                   /* of *sum */
 };
 
@@ -235,7 +235,7 @@ struct value_row {
     struct value value;
 };
 
-/* Returns false for a row without a valid partition, context or metric, or without a number: no sum includes it. */
+/* Returns false for a row without a valid partition, context or metric, or without a number. No sum includes such a row. */
 static bool read_value_row(const struct pf_aggregate *aggregate, const struct value_columns *columns,
                            const struct pf_cell *cells, struct value_row *row)
 {
@@ -247,7 +247,8 @@ static bool read_value_row(const struct pf_aggregate *aggregate, const struct va
 
 enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
 
-/* Reads the next batch of rows that sums include. Returns 1; 0 after the last batch; -1 with *error filled. */
+/* Reads up to BATCH rows of the table and keeps those that sums include: rows[0 .. *n). Returns 1; 0 if the table has no more
+ * rows after these; -1 with *error filled. */
 static int read_batch(const struct pf_aggregate *aggregate, const struct value_columns *columns,
                       struct pf_cursor *cursor, struct pf_cell *cells, struct value_row rows[BATCH],
                       size_t *n, struct pf_error *error)
@@ -265,8 +266,8 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct value_c
     return more;
 }
 
-/* Fast path for the first value of a context, which is nearly always the only one: stores the value. Returns 1 if the value
- * was added, 0 if add_target_value must add it, -1 with *error filled. */
+/* Fast path for the first value of a context, which is nearly always the only one. Returns 1 if the value was stored, 0 if
+ * add_target_value must add it, -1 with *error filled. */
 static inline int add_first(struct pf_aggregate *aggregate, const struct value_row *row,
                             struct pf_error *error)
 {
@@ -311,8 +312,8 @@ static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
     return pf_pass_step(ops->progress ? (uint64_t)(1000 * ops->progress(cursor)) : 0, 1000, error);
 }
 
-/* Contexts come in random order, and their sums exceed the processor's cache: prefetches the sums of a whole batch, so
- * that the cache misses overlap. */
+/* Adds all rows of a cursor. Contexts come in random order, and their sums exceed the processor's cache. The sums of a whole
+ * batch of rows are therefore prefetched, so that the cache misses overlap. */
 static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_columns *columns,
                            struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
@@ -332,8 +333,8 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_co
     return more;
 }
 
-/* Fast path: adds values from partition p on, like add_target_value, while they are doubles and need no slower step; the sums
- * stay in registers. Returns the first partition whose value needs the slow path. */
+/* Fast path of add_target_value, which keeps the sums in registers: adds a row's values from partition p on, up to the first
+ * value that needs the slow path. Returns the partition of that value, or the number of partitions if all are added. */
 static uint32_t add_reals(struct value_target *target, const struct pf_value_row *row, uint32_t p)
 {
     struct pf_metric_sums *sums = target->sums;
@@ -383,7 +384,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
     return more;
 }
 
-/* Adds the values of one metric, and its partner's values if `both`. */
+/* Adds the values of all metrics (metric < 0) or of one metric; with `both`, also the values of its partner. */
 static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
                      struct pf_error *error)
 {

@@ -10,8 +10,9 @@
 
 /* ---- storage ------------------------------------------------------------------------------------ */
 
-/* An arena allocator: memory is zeroed, and freed only as a whole. Segments come from the heap while all arenas and
- * orders of the process hold at most `limit` bytes, or this arena a small share of them; otherwise from an unlinked file. */
+/* An arena allocator: memory is zeroed, and freed only as a whole. A segment comes from the heap if all arenas and orders
+ * of the process then hold at most `limit` bytes, or if this arena then holds only a small share of `limit`. Other segments
+ * are mapped from an unlinked file. */
 struct pf_segment;
 struct pf_arena {
     uint64_t limit;
@@ -32,20 +33,21 @@ struct pf_sparse_array {
     char **chunks; /* each NULL or of PF_SPARSE_CHUNK items; the last one may be shorter */
 };
 
-/* Returns item i of a sparse array of `count` items, allocating its zeroed chunk on first use. NULL with *error filled. */
+/* Returns item i of a sparse array that has `count` items of `item` bytes each. Allocates the item's zeroed chunk on first
+ * use. Returns NULL with *error filled on failure. */
 void *pf_sparse_at(struct pf_arena *arena, struct pf_sparse_array *sparse, size_t count, size_t item,
                    size_t i, struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
 
-/* Account for heap bytes outside arenas: add bytes, subtract bytes, test if the total of the process exceeds the limit
- * (if so, sets the flag that pf_budget_was_exceeded returns). */
+/* Account for heap bytes outside arenas. pf_budget_exceeded returns true if the total of the process, with arenas, exceeds
+ * `limit`; it then also sets the flag that pf_budget_was_exceeded returns. */
 void pf_budget_add(uint64_t bytes);
 void pf_budget_subtract(uint64_t bytes);
 bool pf_budget_exceeded(uint64_t limit);
 /* Fills *error for an arena that has lost data. Always returns -1. */
 int pf_arena_lost(struct pf_error *error);
 
-/* Item i, or NULL if its chunk has not been allocated. */
+/* Returns item i, or NULL if its chunk has not been allocated. An item has `item` bytes. */
 static inline void *pf_sparse_find(const struct pf_sparse_array *sparse, size_t item, size_t i)
 {
     char *chunk = sparse->chunks ? sparse->chunks[i / PF_SPARSE_CHUNK] : NULL;
@@ -62,7 +64,8 @@ static inline size_t pf_sparse_next(const struct pf_sparse_array *sparse, size_t
     return i < count ? i : count;
 }
 
-/* If the sum of magnitudes is at most this, integer sums cannot overflow. Less than 2^127 because magnitudes are rounded. */
+/* Integer sums cannot overflow while the sum of absolute values is at most this. The limit is less than 2^127 because the
+ * sum of absolute values is a double, which is rounded. */
 #define PF_INTEGERS_MAX 0x1.fp126
 
 /* A smallest or largest value. */
@@ -86,7 +89,7 @@ static inline struct pf_lower_bound pf_lower_bound_of(const union pf_number *tot
     return (struct pf_lower_bound){{.i = total->i / parts + (total->i % parts > 0)}, false};
 }
 
-/* True if the number is less than the bound; false for nan. A real number needs a bound made for real numbers. */
+/* True if the number is less than the bound; false for nan. A real number must be compared with a real bound. */
 static inline bool pf_is_below(const union pf_number *number, bool real, const struct pf_lower_bound *bound)
 {
     if (!bound->real)
@@ -94,16 +97,16 @@ static inline bool pf_is_below(const union pf_number *number, bool real, const s
     return pf_number_double(number, real) < bound->number.d.sum;
 }
 
-/* One metric in one context, over partitions. */
+/* Sum and statistics of the values that one metric has in one context, over all partitions. */
 struct pf_context_sum {
     union pf_number sum;
     union pf_extreme low, high;
     double deviation; /* sum of squared differences from the mean */
-    uint64_t count;   /* at least 1 */
+    uint64_t count;   /* number of values, at least 1 */
 };
 
-/* The sums of one metric by context. Most contexts have a value in only one partition: such a context takes
- * PF_CONTEXT_SLOT_SIZE bytes; other contexts have a pointer to a record. */
+/* The sums of one metric by context. Most contexts have a value in only one partition. Such a context takes only a slot of
+ * PF_CONTEXT_SLOT_SIZE bytes; the slots of other contexts point to a struct pf_context_sum, the record. */
 enum { PF_CONTEXT_SLOT_SIZE = 9 };
 struct pf_context_sums {
     struct pf_sparse_array sparse;
@@ -114,15 +117,15 @@ struct pf_context_sums {
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum);
 
-/* Like pf_context_load, but loads the total only. */
+/* Like pf_context_load, but loads only the member `sum`. */
 bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total);
 
-/* The record of a context's sum, which the caller may modify; NULL if the context has at most one value (use
- * pf_context_load). */
+/* Returns the record of a context, which the caller may modify. Returns NULL if the context has no value or a value that is
+ * stored in its slot; pf_context_load reads all cases. */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
-/* Prefetch the sum of a context, for callers that access contexts in random order: pf_context_prefetch its slot; the second
- * function, called once the slot is in the processor's cache, its record. */
+/* Prefetch the sum of a context, for callers that access contexts in random order. pf_context_prefetch prefetches the slot.
+ * pf_context_prefetch_record prefetches the record, and must read the slot for that: it is called some time later. */
 void pf_context_prefetch(const struct pf_context_sums *sums, size_t context);
 void pf_context_prefetch_record(const struct pf_context_sums *sums, size_t context);
 
@@ -141,7 +144,7 @@ int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_
 /* The first context from i on that has a value; sums->n if there is none. */
 size_t pf_context_next(const struct pf_context_sums *sums, size_t i);
 
-/* One metric in one partition, over contexts. */
+/* The sum of one metric in one partition, over contexts. */
 struct pf_partition_sum {
     union pf_number sum; /* of the contexts that over_contexts selects */
     uint64_t contexts;   /* contexts that have a value */
@@ -151,7 +154,7 @@ struct pf_metric_sums {
     bool real;        /* sums, low and high are doubles; otherwise integers */
     double magnitude; /* sum of absolute values; up to PF_INTEGERS_MAX, integer sums cannot overflow */
     union pf_number total;
-    bool negative;      /* some value is negative; unknown after unpacking */
+    bool negative;      /* some value is negative; always false in an unpacked aggregate */
     size_t with_values; /* partitions that have any value */
     bool exceeds_total; /* some share exceeds 100 % */
     struct pf_context_sums contexts;
@@ -171,7 +174,7 @@ struct pf_aggregate {
     struct pf_order *orders; /* most recently used first */
 };
 
-/* The metric's sums in a context. False if it has no value there. */
+/* Loads a metric's sum in a context. Returns false if the metric has no value there. */
 static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
                                   struct pf_context_sum *sum)
 {
@@ -179,11 +182,11 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
     return pf_context_load(&sums->contexts, context, sums->real, sum);
 }
 
-/* One metric in one context, over the partitions that have a value. All cells are absent if count is 0; `sum` is absent if the
- * metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
+/* What contexts.csv shows of one metric in one context, over the `count` partitions that have a value. All cells are absent if
+ * count is 0. Cells may point into wide[], so the struct must not be copied. */
 struct pf_context_statistics {
     uint64_t count;
-    struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
+    struct pf_cell sum; /* by over_partitions: a sum, minimum, maximum, one partition's value, or absent */
     struct pf_cell mean, min, max;
     struct pf_cell stddev; /* of the population */
     /* max x n / sum, where n is the number of threads that have any value of the metric: 1 is perfect balance, n means
@@ -215,7 +218,8 @@ bool pf_includes_context(enum pf_over_contexts over, unsigned flags);
 
 /* ---- exclusive and inclusive values ------------------------------------------------------------- */
 
-/* The exclusive and the inclusive metric that a metric's views are made from; PF_NO_PARTNER: derived from the other one. */
+/* The exclusive and the inclusive metric that a metric's views are made from. If one of them is PF_NO_PARTNER, its values are
+ * derived from the other one. */
 struct pf_partners {
     int exclusive, inclusive;
 };
@@ -253,7 +257,7 @@ void pf_values_fill(struct pf_values *values);
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-/* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
+/* A line of stacks.folded. The name, depth and value are copied here to avoid a cache miss per context. */
 struct pf_folded_line {
     uint32_t context, name;
     uint32_t depth; /* PF_NO_DEPTH: the context's caller has no line */
@@ -297,11 +301,11 @@ void pf_orders_free(struct pf_aggregate *aggregate);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
-/* A view's function that appends the record at the walk's position and advances the position. Returns false at the end. */
+/* The function of a view that appends the record at the walk's position and advances the position. Returns false at the end. */
 struct pf_metric_walk;
 typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
 
-/* A walk over a view. Position 0 of its lines is the header line; `end` is the last position. */
+/* A walk over a view. Position 0 is the header line, except in stacks.folded. */
 struct pf_metric_walk {
     struct pf_walk base;
     pf_metric_record *record; /* of the view */

@@ -51,7 +51,7 @@ bool pf_budget_was_exceeded(void)
     return atomic_exchange(&was_exceeded, false);
 }
 
-/* Accounts for a segment on the heap if the budget has room. */
+/* Takes room for a heap segment from the budget. Returns false if the budget is exhausted. */
 static bool take_heap(struct pf_arena *arena, size_t size)
 {
     uint64_t limit = arena->limit, all = atomic_fetch_add(&held, size) + size;
@@ -186,8 +186,8 @@ void *pf_sparse_at(struct pf_arena *arena, struct pf_sparse_array *sparse, size_
  * which is in the slot; or a record, to which the slot points. A context's kind only ever advances in this order. */
 enum slot_kind { NONE, ONE, RECORD };
 
-/* A page of a spilled arena may turn into zeros at any time (spill_guard.h), so each record's pointer and count are
- * checked. */
+/* A page of a spilled arena may turn into zeros at any time (see spill_guard.h). A reader therefore checks the pointer to a
+ * record for NULL, and the record's count for 0. */
 
 union sums_slot {
     int64_t i;

@@ -34,11 +34,11 @@ struct callers {
 struct bottom_up_row {
     union pf_number sum;
     uint32_t name, depth;
-    uint32_t more; /* left-out siblings that this row sums up; 0: a function */
+    uint32_t more; /* number of left-out siblings that this row sums up; 0: a function or caller */
 };
 
 struct bottom_up_walk {
-    struct pf_values values; /* exclusive[]: of a frame, including loops and lines of its function */
+    struct pf_values values; /* exclusive[] of a frame includes the loops and lines of its function */
     uint32_t *head;          /* by context: the frame of its function */
     struct path *paths;
     uint32_t n_paths;
@@ -62,7 +62,7 @@ static int begin_paths(struct bottom_up_walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
     const struct pf_tree *tree = values->tree;
-    bool *contributes = values->present; /* scratch: present[] is not filled for exclusive values only */
+    bool *contributes = values->present; /* exclusive_only leaves present[] free for this */
     pf_find_heads(tree, walk->head);
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t head = walk->head[i];
@@ -111,7 +111,8 @@ static void forget_numbers(const struct bottom_up_walk *walk, const struct calle
         walk->number_of[callers[c].name] = 0;
 }
 
-/* Sums the paths by the name of the frame reached. Returns *n callers in order of first appearance; NULL with *error filled. */
+/* Groups the paths by the name that they have reached. Returns *n groups in order of first appearance, which the caller frees;
+ * NULL with *error filled. */
 static struct callers *sum_callers(const struct bottom_up_walk *walk, const struct path *paths,
                                    uint32_t n_paths, uint32_t *n, struct pf_error *error)
 {
@@ -144,7 +145,7 @@ static int largest_first(const void *a, const void *b, void *context)
     const struct pf_values *values = context;
     const struct callers *x = a, *y = b;
     int order = pf_number_compare(&y->sum, &x->sum, values->exclusive_real);
-    return order ? order : pf_compare_strings(values->tree->strings, x->name, y->name); /* none is empty */
+    return order ? order : pf_compare_strings(values->tree->strings, x->name, y->name); /* no name is "" */
 }
 
 /* Moves the callers that get a line to the front, largest first, and adds up the others in *left. Returns the number of
@@ -192,7 +193,7 @@ static void sort_paths(const struct bottom_up_walk *walk, struct path *paths, st
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* Adds rows for the names that the paths have reached and, below each, for its callers. Returns 0, or -1 with *error
+/* Adds a row for each name that the paths have reached, followed by the rows of its callers. Returns 0, or -1 with *error
  * filled. */
 static int add_caller_rows(struct bottom_up_walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
                            struct pf_error *error)

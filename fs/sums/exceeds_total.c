@@ -5,10 +5,10 @@
 #include "fs/sums/aggregate_private.h"
 
 /*
- * Finds the metrics with shares above 100 %. Most metrics of a database of thousands have no values in most contexts,
- * so a cheap pass over the stored values selects the candidates first: metrics with a negative value, or with a value
- * below the sum of its callees; all metrics of a format with call edges. Only the candidates are then checked in the
- * way functions.csv, hot.txt and tree.txt are made.
+ * Finds the metrics with shares above 100 %. A database may have thousands of metrics, most of which have few values, so a
+ * cheap pass over the stored values first selects the candidates. These are metrics with a negative value or with a value
+ * below the sum of its callees, and all metrics of a format with call edges. Only for the candidates are the shares of
+ * functions.csv and tree.txt computed.
  */
 
 /* Relative tolerance for rounding errors in sums of doubles. */
@@ -28,7 +28,7 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
 }
 
 /* True if some value is less than the sum of its callees' values. Each value is subtracted from the nearest caller that has
- * one, in left[], an item per context, which must be all 0 before the call and is all 0 after it. */
+ * a value. left[] holds the results, one per context. All its items must be 0 before the call, and are 0 after it. */
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_tree *tree = aggregate->model->contexts;
@@ -113,8 +113,7 @@ static int check_shares(struct pf_aggregate *aggregate, unsigned metric, struct 
     return exceeds < 0 ? -1 : 0;
 }
 
-/* The result for the metrics checked last: both metrics of a pair have the same result, and usually have consecutive
- * indexes. */
+/* The result of the last check, kept for the metric's partner: both have the same result, and usually consecutive indexes. */
 struct checked_pair {
     struct pf_partners partners;
     bool exceeds_total;

@@ -40,7 +40,7 @@ static void put_message(struct pf_buf *out, unsigned field, struct pf_buf *messa
     message->size = 0;
 }
 
-/* Appends a string of the file; bytes that are not valid UTF-8 become \xHH. */
+/* Appends an item of the file's string table. Bytes that are not valid UTF-8 become \xHH. */
 static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cell text)
 {
     for (size_t i = 0, n, wrong; i < text.size; i += n) {
@@ -60,7 +60,7 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
  * lower half. */
 enum pprof_stage { HEAD, SAMPLES, LOCATIONS, STRINGS, OVER };
 
-/* The key of a pprof location: frames with the same key share one location. */
+/* The key of a pprof location. Contexts with the same key share one location. */
 struct pprof_location {
     uint32_t name, file, line;
 };
@@ -80,7 +80,8 @@ struct pprof_walk {
     struct pf_buf part, whole; /* messages under construction */
 };
 
-/* The string table of the file: the empty string, the tree's strings, then names and units of metrics. */
+/* Returns the index of one of the tree's strings in the file's string table. That table holds the empty string, the tree's
+ * strings, and then the name and the unit of each exported metric. */
 static uint64_t pprof_string_index(uint32_t name)
 {
     return name == PF_NO_STRING ? 0 : (uint64_t)name + 1;
@@ -186,7 +187,7 @@ static void add_pprof_location(struct pprof_walk *walk, uint32_t number, struct 
     put_message(out, 5, &walk->whole);
 }
 
-/* Adds the unit of a sample type; for times, a unit that pprof knows. */
+/* Adds the unit of a sample type. Times get the unit `nanoseconds`, which pprof knows. */
 static void add_unit(struct pprof_walk *walk, unsigned k, struct pf_buf *out)
 {
     const struct pf_folded_unit *unit = &walk->units[k];

@@ -58,8 +58,8 @@ static void add_json_string(struct pf_buf *out, struct pf_cell text)
     pf_buf_char(out, '"');
 }
 
-/* Returns `cell` plus `after` (NULL: 0) in nanoseconds. The sum is rounded, so that the end of one event and the start of
- * the next round to the same value. */
+/* Returns `cell` plus `after` (NULL: 0) in nanoseconds. The sum is rounded, not its parts, so that the end of an event and
+ * an equal start of the next event remain equal. */
 static pf_int128 event_ns(const struct trace_walk *walk, const struct pf_cell *cell,
                           const struct pf_cell *after)
 {

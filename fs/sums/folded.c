@@ -25,8 +25,8 @@ struct pf_folded_unit pf_folded_unit_of(const struct pf_model *model, unsigned m
     return (struct pf_folded_unit){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real, real || large};
 }
 
-/* Converts a positive value to an integer: returns true with *folded, or false with the rounded *large if it does not
- * fit. */
+/* Rounds a value, in the unit of folded stacks, to an integer. Returns true with *folded set, or false with *large set if
+ * the integer is too large for *folded. */
 static bool fold(const struct pf_folded_unit *unit, const union pf_number *number, bool real,
                  pf_int128 *folded, double *large)
 {
@@ -96,8 +96,8 @@ static size_t blank_before_number(const struct pf_cell *name)
     return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
 }
 
-/* Appends a frame of a folded stack without semicolons, and without blanks that a reader would strip or would take for
- * the separator of a value (flamegraph.pl reads two numbers at the end of a line as a difference). */
+/* Replaces semicolons, and the blanks that a reader of folded stacks would misread: readers strip blanks at the ends of a
+ * name, and flamegraph.pl reads a name's number before the value as a second value. */
 void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 {
     size_t from = 0, blank = blank_before_number(name);
@@ -138,7 +138,7 @@ void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t c
     stack->n = depth + 1;
 }
 
-/* Sets the text, keeping the prefix that the last stack has in common with this one. */
+/* Sets the text to the whole stack of a context. Reuses the text of the frames that the previous stack has in common with it. */
 static void set_whole(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context)
 {
     uint32_t depth = tree->depth[context], common = 0;

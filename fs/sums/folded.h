@@ -16,7 +16,7 @@
  */
 struct pf_folded_unit {
     int64_t factor;     /* values are multiplied by this */
-    const char *prefix; /* "" or "1e-6": of the unit */
+    const char *prefix; /* prefix of the unit: "" or "1e-6" */
     const char *name;   /* "" for a metric without a unit */
     bool may_drop;      /* rounding to 0 may drop positive values */
     bool may_saturate;  /* values may exceed 64 bits */
@@ -36,17 +36,18 @@ void pf_add_folded(const struct pf_folded_unit *unit, const union pf_number *num
 /* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
 enum { PF_STACK_HALF = 512 };
 
-/* Finds where deep stacks are cut. Allocates *outer for the caller: by context, the last frame before the cut, that is, its
- * ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough. Returns 0, or -1 with *error filled. */
+/* Finds where deep stacks are cut. (*outer)[i] is the last frame of context i before the cut: its ancestor at depth
+ * PF_STACK_HALF - 1, or i itself if it is not deeper. The caller frees *outer, which is NULL if no stack is deep enough to be cut.
+ * Returns 0, or -1 with *error filled. */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
-/* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the last one. */
+/* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the previous one. */
 struct pf_stack {
     void (*add_name)(
         struct pf_buf *out,
-        const struct pf_cell *name); /* appends a frame's name; [unnamed] is added for an empty one */
+        const struct pf_cell *name); /* appends a nonempty name; an empty one becomes [unnamed] */
     struct pf_buf text;
-    uint32_t n; /* number of items in frames[]; 0: no stack yet. A cut stack has only its outer half there */
+    uint32_t n; /* items in frames[], which has only the outer half of a cut stack; 0: no stack yet */
     uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
     size_t ends[2 * PF_STACK_HALF];     /* offset in the text where each frame's name ends */
 };

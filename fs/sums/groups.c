@@ -8,15 +8,15 @@
 
 /* groups.csv: sums over the partitions that have the same value of a grouping column. */
 
-/* True if sums of partitions are meaningful: the metric's total is the sum over all partitions, or the value of one of
- * them. */
+/* True if sums over partitions are meaningful, that is, if the metric's total is the sum over all partitions or the value
+ * of one partition. */
 static bool partitions_add_up(const struct pf_metric *metric)
 {
     return metric->over_contexts != PF_OVER_NO_CONTEXTS &&
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
 }
 
-/* Interns a value and returns its number: text unchanged, a number in decimal digits. PF_NO_STRING with *error filled. */
+/* Interns a value as text, with numbers in decimal digits. Returns the number of the group, or PF_NO_STRING with *error filled. */
 static uint32_t intern_value(struct pf_strings *values, const struct pf_cell *value, struct pf_error *error)
 {
     struct pf_buf digits = {0};

@@ -18,12 +18,12 @@
 /* The sum over a source location: a load module or source file (which have only a name), or a source line. */
 struct pf_location {
     union pf_number exclusive;
-    uint32_t functions;  /* functions with a frame there; unused for lines */
+    uint32_t functions;  /* number of functions with a frame there; 0 for lines */
     uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
     uint32_t line;       /* 0: none */
 };
 
-/* Locations are numbered in order of first appearance. */
+/* Modules, files or lines, numbered in order of first appearance. */
 struct locations {
     const struct pf_values *values;
     enum pf_order_kind kind;
@@ -75,7 +75,7 @@ static bool is_location_function(const void *of, uint32_t number, const void *ke
     return a->location == b->location && a->name == b->name && a->file == b->file && a->kind == b->kind;
 }
 
-/* Counts the function of a frame in its location, once per location. Returns 0, or -1 with *error filled. */
+/* Counts a frame's function among those of a location, unless it is counted there already. Returns 0, or -1 with *error filled. */
 static int count_function(struct locations *locations, struct location_functions *functions,
                           uint32_t location, uint32_t context, struct pf_error *error)
 {
@@ -136,11 +136,12 @@ static int sum_columns(struct pf_values *values, struct locations *locations, st
 struct location_lines {
     uint32_t *head; /* head of its function */
     uint32_t *line; /* the context whose line applies; PF_NO_CONTEXT: none */
-    uint32_t *file; /* its source file */
+    uint32_t *file; /* the source file that applies; PF_NO_STRING: none */
 };
 
-/* Makes values disjoint. If an exclusive metric adds up over frames, a frame's value includes the values of its loops
- * and lines: each value is subtracted from the nearest context above it, within the frame, that has one. */
+/* Makes the exclusive values of contexts disjoint. If an exclusive metric adds up over frames, a frame's value includes the
+ * values of the frame's loops and lines. Each of these is therefore subtracted from the nearest context above it in the frame
+ * that has a value. */
 static void subtract_nested(struct pf_values *values, const uint32_t *head)
 {
     const struct pf_tree *tree = values->tree;
@@ -272,7 +273,7 @@ static int add_line_row(struct locations *locations, struct pf_strings *strings,
     return 0;
 }
 
-/* Adds the metric's rows of the table. Returns 0, or -1 with *error filled. */
+/* Adds the table's rows of the metric. Returns 0, or -1 with *error filled. */
 static int read_line_table(struct locations *locations, struct pf_strings *strings,
                            const struct pf_table *table, const struct line_columns *columns,
                            struct pf_error *error)

@@ -8,8 +8,8 @@
 #include "fs/sums/readable.h"
 
 /*
- * Orders for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
- * kind, name and file; the key of a pair of caller and callee is the two names. In a call graph, the key of a function is
+ * Orders for functions.csv, hot.txt, callers.csv and callgraph.dot, with contexts summed by key. The key of a function is its
+ * kind, name and file; the key of a pair of caller and callee is their names. In a call graph, the key of a function is
  * its name only, and the values of loops and lines are added to the function that contains them.
  */
 
@@ -50,7 +50,7 @@ static struct pf_function function_key(const struct numbering *numbering, const 
     }
 }
 
-/* True if a context of the tree has a key: in a call graph, loops and lines have none; roots have no pair. */
+/* True if a context of the tree has a key. In a call graph, loops and lines have no key, and roots are the callee of no pair. */
 static bool has_key(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
 {
     return !numbering->head || (numbering->head[context] == context &&
@@ -112,8 +112,8 @@ static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t contex
     return low < end ? low : NULL;
 }
 
-/* Ascends from *context to its caller (PF_NO_CONTEXT from a root) on a depth-first walk by index. Returns the next
- * callee of that caller (or the next root), or PF_NO_CONTEXT. */
+/* Ends the visit of a subtree in a depth-first walk: sets *context to its caller (PF_NO_CONTEXT for a root). Returns the
+ * caller's next callee (for a root, the next root), or PF_NO_CONTEXT if there is none. */
 static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
 {
     const uint32_t *sibling = sibling_after(tree, *context);
@@ -121,8 +121,8 @@ static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
     return sibling ? *sibling : PF_NO_CONTEXT;
 }
 
-/* Marks in outermost[] the contexts that have no ancestor with the same key. inside[] counts, per key, the open
- * contexts of the walk. */
+/* Marks in outermost[] the contexts that have no ancestor with the same key. inside[] is scratch: for each key, the number of
+ * contexts on the path from the root to the current context. */
 static void find_outermost(const struct pf_values *values, const struct numbering *numbering,
                            uint32_t *inside, bool *outermost)
 {
@@ -218,7 +218,7 @@ static int hottest_first(const void *a, const void *b, void *context)
     return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-/* Takes ownership of the numbering's functions. */
+/* Sorts the functions and moves them from the numbering to the order. */
 static void sort_functions(struct pf_values *values, struct numbering *numbering, struct pf_order *order)
 {
     struct pf_function *functions = numbering->functions;
@@ -316,7 +316,7 @@ static bool is_of(const struct edges *edges, size_t row, unsigned metric)
     return cell->type == PF_INT && cell->i == metric;
 }
 
-/* True if the sums of a metric along edges need doubles. */
+/* True if a metric's sums over call edges need doubles. */
 static bool are_real(const struct edges *edges, unsigned metric)
 {
     union pf_number number;

@@ -5,7 +5,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 
-/* The tables under metrics/, and the record-wise walk that all views share. */
+/* The tables under metrics/, and the walk over records that all views share except those whose text is made at once. */
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
@@ -192,7 +192,7 @@ static const struct pf_walk_ops walk_ops = {
     .progress = walk_progress,
 };
 
-/* Consecutive stacks share most of their frames, so measuring them is cheap. */
+/* The walk over stacks.folded. Consecutive stacks share most of their frames, so adding up lengths is cheap. */
 static const struct pf_walk_ops stack_walk_ops = {
     .next = next_view_row,
     .measure = pf_folded_measure,

@@ -5,8 +5,8 @@
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
-/* Exclusive and inclusive values of each context, stored or derived. No recursion: a context's index is higher than its
- * caller's, so loops over the indexes replace the descent, however deep the calls nest. */
+/* Exclusive and inclusive values of each context, stored or derived. Calls can nest arbitrarily deep, so there is no
+ * recursion: a context's index is higher than its caller's, and a loop over the indexes meets callers before callees. */
 
 bool pf_values_stored(const struct pf_values *values, int metric, uint32_t context, bool real,
                       union pf_number *number)
@@ -28,7 +28,7 @@ static void read_exclusive(struct pf_values *values)
             values->exclusive[i] = (union pf_number){0};
 }
 
-/* Without a tree, inclusive values that are not stored are unknown. */
+/* Reads the inclusive values of a format without a call tree, where a value that is not stored is unknown. */
 static void read_inclusive(struct pf_values *values)
 {
     int metric = values->partners.inclusive;
@@ -41,8 +41,9 @@ static void read_inclusive(struct pf_values *values)
     }
 }
 
-/* Derives exclusive values from inclusive ones: each value is added to its context and subtracted from the nearest caller
- * with a value (kept in scratch[]), so that all of them add up to the values of the roots. Contexts without a root do not count. */
+/* Derives exclusive values from inclusive ones. Each value is added to its context and subtracted from the nearest caller
+ * with a value (kept in scratch[]), so that the exclusive values add up to the values of the roots. Only values in roots and
+ * below them count. */
 static void derive_exclusive(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -87,8 +88,8 @@ static void mark_rooted(struct pf_values *values)
             values->scratch[tree->parent[i]] = true;
 }
 
-/* Replaces derived inclusive values by stored ones, except in contexts without a root, which are locations outside the format's
- * tree: their stored values do not nest, so they keep the sum of their subtree. */
+/* Replaces derived inclusive values by stored ones where mark_rooted has marked the context. Other contexts are locations
+ * outside the format's call tree. Their stored values do not nest, so they keep the sum of their subtree. */
 static void take_stored(struct pf_values *values)
 {
     mark_rooted(values);
@@ -113,8 +114,8 @@ static bool is_isolated(const struct pf_tree *tree, uint32_t context)
            !(tree->flags[context] & (PF_FRAME | PF_ROOT));
 }
 
-/* Exclusive shares refer to the sum of exclusive values; inclusive shares to the sum over the roots, if that is larger.
- * An isolated context is not a root; without a tree, there are no roots. */
+/* Sets the totals that shares refer to. Exclusive shares refer to the sum of exclusive values. Inclusive shares refer to the
+ * same sum or, if it is larger, to the sum over the roots. Isolated contexts are not counted among the roots. */
 static void find_totals(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -141,7 +142,7 @@ static void fill_values(struct pf_values *values)
     struct pf_partners partners = values->partners;
     int exclusive = partners.exclusive != PF_NO_PARTNER ? partners.exclusive : partners.inclusive;
     int inclusive = partners.inclusive != PF_NO_PARTNER ? partners.inclusive : partners.exclusive;
-    /* If exclusive values are derived, each value enters two sums. */
+    /* A quarter of the limit, since a value enters two sums if exclusive values are derived. */
     bool large = magnitude_of(&sums[exclusive]) + magnitude_of(&sums[inclusive]) > PF_INTEGERS_MAX / 4;
     values->exclusive_real = sums[exclusive].real || large;
     values->inclusive_real = sums[inclusive].real || sums[exclusive].real || large;
@@ -174,7 +175,7 @@ void pf_find_heads(const struct pf_tree *tree, uint32_t *head)
         head[i] = pf_is_function_head(tree, i) ? i : head[tree->parent[i]];
 }
 
-/* True if a metric has a value to show for a context. An isolated context may have values that no sum includes. */
+/* True if a metric has a value to show for a context. Values of an isolated context are shown only if sums include them. */
 static bool has_shown_value(const struct pf_values *values, int metric, uint32_t context)
 {
     const struct pf_metric *about = &values->aggregate->model->metrics[metric];

@@ -8,8 +8,8 @@
 
 /* Sums that are exact for integers of up to 128 bits and compensated for doubles: adding, comparing, conversion to cells. */
 
-/* A sum. The owner keeps a flag `real` next to the sum: if set, the sum is a double and its accumulated rounding error (Neumaier's
- * compensated summation), otherwise an exact integer. All-zero bytes are 0 in both cases. */
+/* A sum: an exact integer, or a double and its accumulated rounding error (Neumaier's compensated summation). The owner keeps a
+ * flag `real` next to the sum, which is true for a double. All-zero bytes are 0 in both cases. */
 union pf_number {
     pf_int128 i;
     struct {
@@ -25,7 +25,7 @@ static inline void pf_real_add(union pf_number *to, double x)
     to->d.sum = sum;
 }
 
-/* Fast path: nearly all integers fit 64 bits, which the processor converts itself. */
+/* Converts an integer to a double. Nearly all integers fit 64 bits, for which the processor has an instruction. */
 static inline double pf_int_double(pf_int128 i)
 {
     return i == (int64_t)i ? (double)(int64_t)i : (double)i;
@@ -51,7 +51,7 @@ static inline bool pf_number_add(union pf_number *to, const union pf_number *x, 
     return true;
 }
 
-/* Like pf_number_add, for a difference. */
+/* Subtracts a number of the same kind. Returns false, with *from unchanged, if an integer difference overflows 128 bits. */
 static inline bool pf_number_subtract(union pf_number *from, const union pf_number *x, bool real)
 {
     pf_int128 difference;

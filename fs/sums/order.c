@@ -43,7 +43,7 @@ static int sort_by_stack(const struct pf_values *values, const struct pf_folded_
     return 0;
 }
 
-/* Takes ownership of the values. */
+/* Moves values->exclusive to the order. Overwrites values->present and values->scratch. */
 static int fill_stack_order(struct pf_values *values, struct pf_order *order, struct pf_error *error)
 {
     struct pf_folded_unit unit = pf_folded_unit_of(values->aggregate->model, values->metric);
@@ -97,7 +97,7 @@ static int fill_order(struct pf_values *values, struct pf_order *order, struct p
     return fill_stack_order(values, order, error);
 }
 
-/* Makes an order without listing it. Returns NULL with *error filled. */
+/* Makes an order that is not in the aggregate's list yet. Returns NULL with *error filled. */
 static struct pf_order *new_order(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                                   struct pf_error *error)
 {
@@ -132,8 +132,8 @@ static void unlist_order(struct pf_aggregate *aggregate, struct pf_order *order)
     *link = order->next;
 }
 
-/* Evicts unused orders, least recently used first, while the process's memory exceeds the cache limit; keeps the
- * most recent one. */
+/* Evicts unused orders of the aggregate, least recently used first, while the budget of the process is exceeded. Keeps the
+ * most recently used order. */
 static void trim_orders(struct pf_aggregate *aggregate)
 {
     pf_assert_held(&aggregate->lock);
@@ -149,8 +149,8 @@ static void trim_orders(struct pf_aggregate *aggregate)
     }
 }
 
-/* Returns a reference to the listed order, adding an empty one if there is none; moves it to the front. NULL: out
- * of memory. *made: it is not empty. */
+/* Returns a reference to an order in the aggregate's list, and moves the order to the front. Adds an empty order if the list
+ * has none. Sets *made to false if the order is empty. Returns NULL if out of memory. */
 static struct pf_order *hold_order(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                                    bool *made)
 {
@@ -172,7 +172,7 @@ static struct pf_order *hold_order(struct pf_aggregate *aggregate, unsigned metr
     return order;
 }
 
-/* Moves a new order's content into the listed one, unless another thread has already filled it. */
+/* Moves the contents of `made` to the listed `order`, unless another thread has filled that one already. Frees `made`. */
 static void publish_order(struct pf_aggregate *aggregate, struct pf_order *order, struct pf_order *made)
 {
     pf_lock_take(&aggregate->lock);

@@ -12,8 +12,8 @@
 struct pf_folded_line;
 struct pf_location;
 
-/* The metric's value in a context, combined by over_partitions, of the same kind (integer or double) as the metric's
- * sums. Returns false if there is no value or the metric does not add up. */
+/* Sets *number to the metric's value in a context, combined by over_partitions. It is an integer or a double like the metric's
+ * sums. Returns false if there is no value or the metric has no combined value (PF_OVER_NO_PARTITIONS). */
 bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
                        union pf_number *number);
 
@@ -26,13 +26,13 @@ struct pf_totals {
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-/* The sum over contexts with the same kind, name and file (PF_BY_NAME: name), or the same pair of callee and caller names. Only outermost
- * contexts count for the inclusive value, so that recursion is not counted twice. */
+/* The sum over contexts with the same key: kind, name and file (PF_BY_NAME: only the name), or the names of callee and caller.
+ * Only outermost contexts count for the inclusive value, so that recursion is not counted twice. */
 struct pf_function {
     union pf_number exclusive, inclusive;
     union pf_number running; /* prefix sum of `exclusive`, including this one */
     uint32_t contexts;       /* contexts with this key */
-    uint32_t name, file;     /* strings; a pair's `file` is the caller. PF_NO_STRING: none */
+    uint32_t name, file;     /* strings; of a pair: callee and caller. PF_NO_STRING: none */
     uint8_t kind;
     bool unknown; /* the inclusive value is unknown */
 };
@@ -54,7 +54,7 @@ struct pf_order {
     enum pf_order_kind kind;
     unsigned metric;
     unsigned users;          /* reference count of walks and jobs; guarded by the aggregate's lock */
-    bool made;               /* false: empty; set once, guarded by the aggregate's lock */
+    bool made;               /* false: still empty. Guarded by the aggregate's lock; never reset */
     uint64_t bytes, counted; /* current size; size that was passed to pf_budget_add */
     struct pf_order *next;
 

@@ -39,7 +39,8 @@ static uint32_t significant(double x, int n, int *exponent)
     return (uint32_t)digits;
 }
 
-/* Prints digits[0 .. n), of which `whole` are before the decimal point: from -3 (leading zeros) to n (no point). */
+/* Prints digits[0 .. n), the first `whole` of them before the decimal point. If `whole` is negative (at least -3), as many zeros
+ * are printed between the point and the digits. If it is n, no point is printed. */
 static char *print_with_point(char *out, const char *digits, int n, int whole)
 {
     if (whole <= 0) {
@@ -106,8 +107,8 @@ size_t pf_wider(size_t width, const union pf_number *number, bool real)
     return length > width ? length : width;
 }
 
-/* Prints `part` in percent of `whole`, with two decimals; with two significant digits if two decimals would show 0; as
- * `100%` if it rounds to 100.00. */
+/* Prints `part` in percent of `whole`, with two decimals. A share that would then be 0.00 is printed with two significant
+ * digits, and one that rounds to 100.00 as `100%`. */
 static char *print_percent(char *out, double part, double whole)
 {
     double percent = whole == 0 ? 0 : part / whole * 100;

@@ -19,7 +19,7 @@ char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 /* Returns the larger of a width and the length of a number as printed by pf_print_rounded. */
 size_t pf_wider(size_t width, const union pf_number *number, bool real);
 
-/* Appends right-aligned text to a column of `width` bytes. */
+/* Append text, a number, or `part` in percent of `whole`, right-aligned in a column of `width` bytes. */
 void pf_add_right(struct pf_buf *out, const char *text, size_t size, size_t width);
 void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width);
 void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width);
@@ -36,8 +36,8 @@ void pf_add_name(struct pf_buf *out, const struct pf_cell *name);
  * that text. */
 size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most);
 
-/* Truncates the text at the front: "..." and the end of the text, from a character boundary on, `most` bytes together. Returns
- * the offset in the buffer where the truncated text begins. */
+/* Truncates the text at the front to `most` bytes, "..." included, at a character boundary. Returns the offset in the buffer
+ * where the truncated text begins. */
 size_t pf_cut_front(struct pf_buf *buf, size_t most);
 
 /* Appends a number and, if the metric has one, its unit. */
@@ -47,8 +47,8 @@ void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const 
 /* Returns true if the metric does not add up, after appending a line that states this; the line is then the whole text. */
 bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned metric);
 
-/* Appends "24630000000 ns (24.63 s) total\n": the total of the metric `total_metric` (`metric` in struct pf_totals), in the unit of
- * `metric` and in a readable unit. */
+/* Appends "24630000000 ns (24.63 s) total\n": the total of `total_metric` (the member `metric` of struct pf_totals) in the unit
+ * of `metric` and in a readable unit. */
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
                        unsigned total_metric);
 

@@ -119,7 +119,7 @@ static bool is_positive(const union pf_number *number, bool real)
     return pf_number_double(number, real) > 0;
 }
 
-/* Records the line of a context for the hot function with the context's kind, name and file. */
+/* Records the line of a context in the hot function that has the context's kind, name and file. */
 static void note_line(struct pf_sections *sections, uint32_t context)
 {
     const struct pf_tree *tree = sections->model->contexts;
@@ -219,8 +219,8 @@ static struct balance *add_balance(struct pf_sections *sections, const char *wha
     return balance;
 }
 
-/* Adds the balance over the groups of a column, if there are at least two groups and some group has two partitions.
- * Returns 0, or -1 with *error filled. */
+/* Adds the balance over the groups of a column, if at least two groups have values and one of these has two partitions or
+ * more. Returns 0, or -1 with *error filled. */
 static int balance_groups(struct pf_sections *sections, size_t column, struct pf_error *error)
 {
     struct pf_groups groups;
@@ -425,7 +425,8 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
     return a->size == b->size && (!a->size || !memcmp(a->text, b->text, a->size));
 }
 
-/* Appends the callers with the largest values of the functions with this name: edges are sorted by inclusive value. */
+/* Appends the main callers of the functions with this name. Edges are sorted by inclusive value, so the first ones are the main
+ * ones. */
 static void add_callers_of(const struct pf_sections *sections, const struct pf_cell *name,
                            const struct pf_section_limits *limits, struct pf_buf *out)
 {

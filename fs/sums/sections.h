@@ -13,7 +13,7 @@ struct pf_section_limits {
     size_t text;  /* of titles, warnings, partitions */
 };
 
-/* The data of the sections, collected once and printed repeatedly: with smaller limits if summary.md is too long. */
+/* The data of the sections. They are collected once, but printed again with smaller limits if summary.md is too long. */
 struct pf_sections;
 
 /* Borrows the aggregate, which must contain at least this metric and its partner. Returns NULL with *error filled on
@@ -21,7 +21,7 @@ struct pf_sections;
 struct pf_sections *pf_sections_new(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error);
 void pf_sections_free(struct pf_sections *sections);
 
-/* Appends the line `Total`; if the metric does not add up, appends an empty line and one that states so. */
+/* Appends the line `Total` or, if the metric does not add up, an empty line and a line that states this. */
 void pf_sections_add_total(const struct pf_sections *sections, struct pf_buf *out);
 
 /* Appends the nonempty sections, each with an empty line before it. */

@@ -20,7 +20,8 @@ static _Atomic(struct pf_guard *) guards;
 static atomic_bool any_lost;
 static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* serializes guarding and releasing */
 
-/* For an address outside all guarded mappings, restores the default action: the repeated access then ends the process. */
+/* Handles SIGBUS. For an address outside all guarded mappings, restores the default action, so that the repeated access ends
+ * the process. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int saved = errno;

@@ -8,7 +8,7 @@
 
 /*
  * Protects mappings of temporary files against disk errors. Touching a page that cannot be read raises SIGBUS, which
- * would end the process. For a guarded mapping, the handler sets *lost and replaces the mapping by zeroed memory, so
+ * would end the process. For a guarded mapping, the signal handler sets *lost and replaces the mapping by zeroed memory, so
  * that the interrupted code continues.
  *
  * A reader of a guarded mapping must tolerate zeros anywhere in it, and check *lost before it relies on what it has
