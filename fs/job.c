@@ -45,7 +45,7 @@ static uint64_t back_off(int code)
     }
 }
 
-/* Removes the oldest failed job from the owner's list if there are FAILURES_MAX. */
+/* Removes the oldest failed job from the owner's list if the list has FAILURES_MAX of them. */
 static void limit_failures(struct pf_owner *owner)
 {
     struct pf_job *oldest = NULL;

@@ -59,7 +59,7 @@ struct pf_pool {
     pthread_t thread[];
 };
 
-/* Returns the job that the calling thread runs (a part of); NULL: none. */
+/* Returns the job that the calling thread runs, or runs a part of; NULL if there is none. */
 struct pf_job *pf_job_now(void);
 
 /*
@@ -75,7 +75,7 @@ void pf_pool_tick(struct pf_pool *pool);
  * listing the job, if threads cannot be created.
  */
 int pf_job_list(struct pf_pool *pool, struct pf_job *job, bool run_here);
-/* Runs a queued job on this thread, unless it has been stopped. Drops the lock while the job's work runs. */
+/* Runs a queued job on this thread, or ends the job if it has been stopped. Drops the lock while the job's work runs. */
 void pf_run_job(struct pf_pool *pool, struct pf_job *job);
 /* ---- job.c --------------------------------------------------------------------------------------- */
 

@@ -223,7 +223,7 @@ static int make_absolute(const char *option, char **given)
     return 0;
 }
 
-/* Resolves the cache folder and its maximum size. */
+/* Determines the cache folder and the maximum size of the cache. */
 static int resolve_cache(struct settings *settings, struct pf_fs_options *options)
 {
     options->cache_limit = CACHE_LIMIT_DEFAULT;
@@ -476,7 +476,7 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
     }
     if (options_of(settings, &options.fs))
         return PF_EXIT_USAGE;
-    /* The mount table shows an absolute SOURCE unresolved, since mount(8) compares it with fstab. */
+    /* The mount table shows an absolute SOURCE with links unresolved, since mount(8) compares SOURCE with fstab. */
     if ((*settings->source != '/' && resolve(&settings->source)) || add_mount_options(args, settings) ||
         resolve(&settings->source) || resolve_mountpoint(settings) || try_fuse())
         return PF_EXIT_SYSTEM;

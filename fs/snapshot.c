@@ -124,7 +124,7 @@ void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot
         return;
     pf_map_remove(&set->by_number, snapshot->number);
     if (!give_number(set, snapshot))
-        replace_snapshot(set, snapshot); /* the caller has a reference */
+        replace_snapshot(set, snapshot); /* not freed: the caller has a reference */
 }
 
 /* Returns the least recently checked snapshot that has no users and, if `holding`, has texts; NULL if no snapshot qualifies. */
@@ -184,7 +184,7 @@ void pf_snapshot_checked(struct pf_snapshots *set, struct pf_snapshot *snapshot,
     pf_lock_take(&set->lock);
     snapshot->checked = pf_monotonic_seconds();
     if (!same && !snapshot->replaced)
-        replace_snapshot(set, snapshot); /* the caller has a reference */
+        replace_snapshot(set, snapshot); /* not freed: the caller has a reference */
     pf_lock_drop(&set->lock);
 }
 

@@ -11,7 +11,7 @@
 /*
  * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
  * bytes. The source is a 64-bit key, from pf_cache_key, that identifies what the datum was made from, such as a profile. The cache
- * does not interpret data, except to merge fields; the caller checks by the source's head whether a datum is up to date.
+ * does not interpret data, except to merge fields. The caller compares the source's head to find out whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
  * longer than 20 ms, a read is a miss and a write is dropped.
@@ -31,7 +31,7 @@ enum pf_datum {
     PF_DATUM_TREE,    /* fields: listings, sizes and small texts of a profile */
     PF_DATUM_PASSES,  /* fields: results of passes over a profile */
     PF_DATUM_EXCERPT, /* fields: a profile's excerpt for the tables over several profiles */
-    PF_DATUM_PROBES,  /* probe results of 64 files, by inode */
+    PF_DATUM_PROBES,  /* probe results of 64 consecutive inodes */
     PF_DATUM_INDEX,   /* the index of an archive */
     PF_DATUM_SUMS,    /* aggregates of a profile; number: metric + 1, or 0 for all metrics */
 };

@@ -54,7 +54,7 @@ int pf_db_run(struct pf_cache *cache, const char *sql);
 bool pf_db_step(struct pf_cache *cache, enum pf_statement which);
 /* Returns the number in the first column of a query's last row; -1 on failure. */
 int64_t pf_db_ask(struct pf_cache *cache, const char *sql);
-/* Begins a write transaction, during which other processes can only read. Returns false if locked, or if an error closed the database. */
+/* Begins a write transaction: other processes can only read. Returns false if the database is locked, or was closed by an error. */
 bool pf_db_begin(struct pf_cache *cache);
 /* Ends the transaction: commits it, or rolls it back if `commit` is false. No-op if the database was closed. */
 void pf_db_end(struct pf_cache *cache, bool commit);

@@ -9,8 +9,8 @@
 #include "fs/text/buf.h"
 
 /*
- * Fields: small data of one source, packed into one datum of the cache, which is several times as fast as one database row per field. A
- * field is a header followed by bytes, unaligned. The stored form is the same as the form in memory. Not thread-safe.
+ * Fields are small data of one source that are packed into one datum of the cache. This is several times as fast as one database row per
+ * field. A field is a header followed by bytes, unaligned. The stored form is the same as the form in memory. Not thread-safe.
  */
 struct pf_field {
     uint64_t number; /* of a node, table, ...; `type` and `number` are the key */

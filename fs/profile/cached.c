@@ -27,7 +27,7 @@ void pf_cached_free(struct pf_cached *cached)
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
-/* Finds a node's field: the listing of a folder, or the text of a file or, without a text, its size. NULL: not stored. */
+/* Finds the field of a folder, or of a file: its text, otherwise its size. Returns the field's bytes, or NULL if there is no field. */
 static const char *find_cached_field(const struct pf_cached *cached, struct pf_node node,
                                      struct pf_field *field)
 {

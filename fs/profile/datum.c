@@ -34,7 +34,7 @@ static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
     pack_text(out, profile->driver->name);
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
-    pf_pack_u64(out, profile->env->others); /* the access rules differ */
+    pf_pack_u64(out, profile->env->others); /* which access rules apply depends on it */
 }
 
 /* Appends everything that text depends on, except the inputs. */
@@ -43,7 +43,7 @@ static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
     pack_options(profile, out);
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
-    /* Data refer to nodes by the number of their kind, and these two numbers change with the list of kinds. */
+    /* Data refer to nodes by the number of their kind. These two numbers change when kinds are added. */
     pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE);
 }
 
@@ -99,7 +99,7 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
 
 /*
  * Records inputs without comparing them with the disk. A file whose stamp differs from the recorded one cannot be opened.
- * Returns 0, or -1 with *error filled or the bytes invalid.
+ * Returns 0 or -1; *error is not filled if the bytes are invalid.
  */
 static int record_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
 {

@@ -17,16 +17,16 @@
 enum { PF_BACK_OFF_SECONDS = 2, PF_RETRY_SECONDS = 20 };
 
 /*
- * The state of retries after EMFILE or ENFILE. These are retried at once, since descriptors become free when other files
- * are closed.
+ * The state of retries after EMFILE or ENFILE. The failed operation is retried at once, since descriptors become
+ * free when other files are closed.
  */
 struct pf_retry {
     uint64_t first, last; /* first and latest failure, in monotonic seconds; zeroed by a success */
 };
 
 /*
- * Records a failure. Returns true if failures have lasted longer than PF_RETRY_SECONDS: do not retry for the same time after
- * `last`.
+ * Records a failure. Returns true if failures have lasted longer than PF_RETRY_SECONDS; the caller then must not retry
+ * until as much time has passed since `last`.
  */
 static inline bool pf_retry_is_over(struct pf_retry *retry)
 {

@@ -361,7 +361,7 @@ static int run_block(struct pf_owner *owner, uint64_t start, struct pf_error *er
 
 static const struct pf_work block_work = {"text of", PF_WORK_BLOCKS, renders_short, run_block};
 
-/* Renders the block that starts at an offset in a job that all its readers share. 0, or -1 with op->error filled. */
+/* Renders the block that starts at offset `start`. All readers of the block share one job. 0, or -1 with op->error filled. */
 static int need_text_block(void *owner, uint64_t start, struct pf_op *op)
 {
     struct pf_file_text *text = owner;

@@ -8,7 +8,7 @@
 #include "formats/kit/table.h"
 #include "formats/kit/utf8.h"
 
-/* The longest unit is an escaped C1 control character: two bytes, three characters each. */
+/* A unit is the output for one character. The longest is that for a C1 control character: two bytes, escaped as %XX each. */
 enum { UNIT_MAX = 6, ID_MAX = 20 };
 
 static bool is_digit(char c)
@@ -46,7 +46,7 @@ static size_t put_percent(char *out, const char *text, size_t size)
     return size * 3;
 }
 
-/* Fast path: printable ASCII without a special meaning in names. */
+/* True for printable ASCII without a special meaning in names: the fast path. */
 static inline bool is_ordinary(char c)
 {
     return c >= ' ' && c <= '~' && c != '/' && c != '.' && c != '%';
@@ -76,7 +76,7 @@ static inline size_t put_unit(char out[UNIT_MAX], const char **text, size_t *siz
     return taken;
 }
 
-/* True if a name ends in ~ and digits of any value; *digits: their number. */
+/* True if a name ends in ~ and digits of any value; *digits is the number of digits. */
 static bool ends_like_suffix(const char *name, size_t size, size_t *digits)
 {
     size_t start = size;

@@ -23,11 +23,11 @@
 /* Writes the name, NUL-terminated, into out[PF_NAME_MAX + 1] and returns its length in bytes. */
 size_t pf_name(char *out, const char *text, size_t size, uint64_t id, bool suffix);
 
-/* True with *id if the name ends in ~<id> (decimal without leading zeros, fits 64 bits). */
+/* True, with *id set, if the name ends in ~<id> (decimal without leading zeros, fits 64 bits). */
 bool pf_name_id(const char *name, size_t size, uint64_t *id);
 
 /*
- * The file names of a set of items, such as contexts: item to name for listing, name to item for look-up.
+ * Maps the items of a set, such as contexts, to file names for listing, and file names to items for look-up.
  * Items of the same group are siblings in one folder, and names are unique within a group. Immutable once made, so
  * readers need no lock.
  */

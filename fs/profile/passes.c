@@ -12,7 +12,7 @@
  * results as fields: sizes and checkpoints of tables and texts, and the driver's facts.
  */
 
-/* Larger sums are recomputed instead of stored; in bytes. */
+/* Maximum size of stored sums in bytes. Larger sums are recomputed. */
 enum { SUMS_MAX = 16 << 20 };
 
 /* ---- checkpoints -------------------------------------------------------------------------------- */

@@ -149,8 +149,8 @@ static void end_profile(struct pf_profile *profile)
 /* ---- profiles at paths --------------------------------------------------------------------------- */
 
 /*
- * The path of a profile's source below SOURCE, allocated. If a profile is made from a folder and listed in it
- * (driver->beside), its source is that folder.
+ * The path of a profile's source below SOURCE, allocated. If the driver makes profiles from folders and lists each
+ * in its own folder (pf_driver_extra.beside), the source is that folder.
  */
 static char *source_path(const struct pf_env *env, const struct pf_driver *driver, const char *path)
 {
@@ -434,7 +434,7 @@ int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_t
 /* ---- sums, and their orders ---------------------------------------------------------------------- */
 
 enum {
-    /* Fields of the job number of an order, from the lowest bit: the kind (KIND_BITS), OF_ALL, the metric. */
+    /* The number of an order's job consists of bit fields, from the lowest bit: the kind (KIND_BITS bits), OF_ALL, the metric. */
     KIND_BITS = 3,
     OF_ALL = 1 << KIND_BITS
 };
@@ -483,7 +483,7 @@ static int make_sums(struct pf_profile *profile, int metric, struct pf_error *er
     if (!result)
         pf_aggregate_share(aggregate, need_order, profile);
     pf_lock_take(&profile->lock);
-    bool present = pf_aggregate_now(profile, metric); /* of all metrics, made by another job */
+    bool present = pf_aggregate_now(profile, metric); /* another job has aggregated all metrics meanwhile */
     if (!result && !present)
         result = pf_put_aggregate(profile, metric, aggregate, stored, error);
     pf_lock_drop(&profile->lock);

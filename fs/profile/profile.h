@@ -58,8 +58,8 @@ struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driv
                                         const struct stat *st, const struct pf_buf *inputs);
 
 /*
- * Opens the profile if it is not open, for callers of pf_profile_model that need no stage. 0, or -1 with op->error
- * filled.
+ * Opens the profile if it is not open, for callers that need its model (pf_profile_model) but no later stage. 0, or -1 with
+ * op->error filled.
  */
 int pf_profile_open(struct pf_profile *profile, struct pf_op *op);
 
@@ -124,8 +124,8 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
 int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /*
- * Loads everything that pf_node_parent needs for a node. After pf_profile_ready, a folder may have a cached listing, which
- * does not contain the folder's own name.
+ * Loads everything that pf_node_parent needs for a node. pf_profile_ready loads nothing for a folder with a cached listing,
+ * but the listing does not contain the folder's own name.
  */
 int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
@@ -172,7 +172,7 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
                          struct pf_op *op);
 
 /*
- * An excerpt is the bytes that modules which span profiles store in the database about one profile. It is valid while the
+ * An excerpt holds what tables of many profiles need of one profile. It is stored in the database, and valid while the
  * profile's inputs are unchanged. `path` (below SOURCE) and *st identify the profile. pf_datum_get_excerpt returns a copy
  * owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
  */

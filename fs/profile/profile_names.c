@@ -57,7 +57,7 @@ static struct pf_cell link_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_model_extra *)of)->links[i].name);
 }
 
-/* Describes a set of items. `folder` is set to the kind of their folder if it has generated entries, whose names are reserved. */
+/* Describes a set of items. If they share a folder with generated entries, whose names are reserved, `folder` is its kind. */
 static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
     const struct pf_model_extra *extra = pf_extra_of(model);

@@ -44,7 +44,7 @@ struct pf_profile {
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
     bool saving;
 
-    /* Made when the stage that provides the items is loaded, names of contexts on demand; immutable afterwards. */
+    /* Made when the stage that provides the items is loaded; those of contexts are made on demand. Immutable afterwards. */
     struct pf_dirnames *names[PF_NAMED];
     uint16_t *context_dir_size; /* length of each context's path in bytes; UINT16_MAX: too long */
 };

@@ -9,7 +9,10 @@
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 
-/* Failures of a piece. ENDED: it was stopped, for example since another one failed. REPEAT: the pass must be repeated (EAGAIN). */
+/*
+ * Failures of a piece. ENDED: the piece was stopped, for example because another one failed. REPEAT: the pass must be repeated
+ * (EAGAIN). FAILED: any other error.
+ */
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
@@ -17,7 +20,7 @@ struct sizes_piece {
     uint64_t full; /* size of the rows in the whole table */
     uint64_t partition;                /* size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
-    unsigned char *start;              /* the position before the first row */
+    unsigned char *start;              /* the saved position before the first row */
     size_t start_size;
 };
 

@@ -20,7 +20,7 @@
 /* The condition for a view to exist in a profile. */
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
-/* Names for stages that depend on the format: the stage that provides these items, rows or sums. A view is readable once it is loaded. */
+/* When a view becomes readable, if that depends on the format: once the stage that provides these items, rows or sums is loaded. */
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */

@@ -48,7 +48,7 @@ enum pf_kind {
     PF_METRIC_SUMMARY,
     PF_KEY_INFO,
     PF_BLOB, /* the item is the blob's index */
-    /* pictures and exports; of one metric, except the time line, trace.json and profile.pb */
+    /* pictures and exports; each is of one metric, except the time line, trace.json and profile.pb */
     PF_TIMELINE_SVG,
     PF_TRACE_JSON,
     PF_PPROF,

@@ -27,7 +27,7 @@ struct pf_text {
     uint64_t size;
     struct pf_checkpoints own;           /* grown by measuring */
     const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; borrowed, or NULL */
-    size_t first, end;                   /* range of shared checkpoints */
+    size_t first, end;                   /* range of the shared checkpoints that belongs to this text */
     bool of_partition;                   /* use `partition` of the shared checkpoints as offset, not `full` */
     uint64_t measured;                   /* checkpoints are complete up to this offset */
     struct pf_reader *idle;              /* a walk that the next sequential read may continue, or NULL */

@@ -35,7 +35,7 @@ struct pf_dir {
     char *names;                     /* names in the folder of SOURCE; concatenated, each NUL-terminated */
     size_t names_size;
     struct pf_stamp stamp; /* of the folder of SOURCE, before its names were read */
-    uint64_t opened;       /* monotonic ms, likewise */
+    uint64_t opened;       /* when the folder was opened, in monotonic ms */
     bool in_profile; /* a folder inside a profile */
     bool superseded; /* the node number belongs to an old version */
 
@@ -409,7 +409,7 @@ static size_t next_uncounted(const struct pf_dir *dir)
     return at;
 }
 
-/* Counts the children that have not been classified because the listing started after them. 0 or an errno value. */
+/* Classifies and counts the remaining children: a listing may have started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     size_t at = next_uncounted(dir);
@@ -444,7 +444,10 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
     return true;
 }
 
-/* Returns the first shown entry from `at` on: an offset into the names, or names_size + the number of a virtual folder. */
+/*
+ * Returns the first shown entry from `at` on. `at` is an offset into the names, or names_size + the number of a virtual
+ * folder.
+ */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {

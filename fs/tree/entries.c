@@ -123,7 +123,7 @@ static int classify_beside(struct pf_fs *fs, const struct pf_folder *folder, str
     int result = pf_folder_stat(folder, ".", &info->st);
     struct pf_stamp stamp = pf_stamp_of(&info->st);
     bool stored = !result && pf_folder_fd(folder) >= 0 && pf_stamp_is_settled(&stamp);
-    stamp.inode = ~stamp.inode; /* the result of the folder itself is another one */
+    stamp.inode = ~stamp.inode; /* the probe result of the folder itself is stored under its inode */
     if (stored && pf_probe_results_get(fs->probe_results, &stamp, PF_BESIDE_NAME, info))
         return ENOENT;
     struct pf_folder *self = result ? NULL : pf_folder_open(folder, ".");

@@ -184,7 +184,7 @@ void pf_fs_close(struct pf_handle *handle)
 
 bool pf_handle_keeps_cache(const struct pf_handle *handle)
 {
-    return handle->version || handle->text; /* their numbers are never reused */
+    return handle->version || handle->text; /* node numbers in profiles and of stored texts are never reused */
 }
 
 bool pf_handle_is_direct(const struct pf_handle *handle)

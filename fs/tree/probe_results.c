@@ -26,7 +26,7 @@ enum {
 struct seen {
     struct pf_stamp stamp;
     uint64_t name;           /* hash of the name, which drivers may examine */
-    uint32_t packed, unused; /* 1 or 0 */
+    uint32_t packed, unused; /* packed: 1 or 0; unused: replaces padding */
     uint64_t driver;         /* index in pf_drivers + 1; 0: an archive */
     struct pf_probe_result probe;
 };

@@ -33,8 +33,8 @@ enum {
     PRUNE_PUTS = 4096,     /* or after this many writes */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
     RELIEVED = 16,         /* idle profiles closed at once when descriptors or memory are short */
-    RELIEF_MS = 20,        /* maximum wait for descriptors before one retry */
-    DESCRIPTORS_MS = 20000 /* maximum wait of all retries of an operation */
+    RELIEF_MS = 20,        /* maximum wait for descriptors before each retry */
+    DESCRIPTORS_MS = 20000 /* an operation is not retried any more after this time */
 };
 
 enum service_kind { CLOSE_FILES, CLOSE_PROFILE, WRITE_CACHE };

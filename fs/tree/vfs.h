@@ -130,12 +130,12 @@ bool pf_handle_has_changed(const struct pf_handle *handle);
  * are valid until the next read of the handle.
  */
 struct pf_data {
-    int n_spans; /* > 0: spans[] */
+    int n_spans; /* > 0: the result is in spans[] */
     bool is_cut; /* the spans are shorter than the request, although the file continues */
     struct pf_span spans[PF_SPANS];
-    int fd; /* >= 0: size bytes at offset */
+    int fd; /* >= 0: the result is `size` bytes at `offset` of this file */
     uint64_t offset;
-    const char *bytes; /* neither spans nor fd: size bytes here */
+    const char *bytes; /* neither spans nor fd: the result is `size` bytes here */
     size_t size;
     char *own; /* owned buffer, or NULL */
 };
@@ -150,7 +150,7 @@ const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs);
 
 /* The errno value that programs see for an error's code. */
 int pf_errno_shown(int code);
-/* The errno value that programs see for a call's result: 0, or -1 with op->error filled. */
+/* The errno value that programs see for the result of a call, which is 0, or -1 with op->error filled. */
 static inline int pf_op_errno(const struct pf_op *op, int result)
 {
     return result ? pf_errno_shown(op->error.code) : 0;

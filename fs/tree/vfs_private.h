@@ -30,7 +30,7 @@ struct pf_entry {
     struct stat st;
     const struct pf_driver *driver;
     struct pf_version *version; /* PROFILE: the current version */
-    /* A folder that had neither profiles nor folders when it was listed: digest of its stamp, monotonic ms; otherwise 0. */
+    /* For pf_entry_is_plain: digest of the stamp of a folder, and when it was listed (monotonic ms); 0 if it was not plain. */
     uint64_t plain, plain_ms;
 };
 
@@ -215,7 +215,7 @@ void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info)
 /* Drops a hold; the last one frees the entry. Called with fs->lock held. */
 void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
 
-/* Notes that a folder with this settled stamp, listed at a time in monotonic ms, has neither profiles nor folders. */
+/* Records that a folder has neither profiles nor folders. stamp: settled; listed: when it was listed, in monotonic ms. */
 void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed);
 /*
  * True if the folder at a path below SOURCE had neither profiles nor folders when a program listed it within the last 2 s,
@@ -282,7 +282,7 @@ void pf_version_make_stale(struct pf_fs *fs, struct pf_entry *entry);
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of a held version. If it is not open, one job opens it for all operations that wait. Returns a reference,
+ * The profile of a held version. If the profile is not open, one job opens it for all operations that wait. Returns a reference,
  * or NULL with op->error filled; the version is broken then, or the error is transient.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
@@ -336,7 +336,7 @@ void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
 void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
 /* Marks a version whose profile cannot be opened as broken; takes ownership of the failure. */
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
-/* Detaches the profile. The caller releases it after unlocking. */
+/* Detaches and returns the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
 /* Frees a version that has no look-up references, users or profile. Wakes the reaper if the version is stale and has a profile. */
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
