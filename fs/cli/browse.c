@@ -258,8 +258,8 @@ static int complain_of_lookup(struct pf_fs *fs, const struct typed *typed, int c
     return complain_of(typed->as, code, &error);
 }
 
-static int visit_path(const struct pf_fs_options *options, const struct typed *typed, visit_fn *visit,
-                      bool through)
+static int visit_typed_path(const struct pf_fs_options *options, const struct typed *typed, visit_fn *visit,
+                            bool through)
 {
     struct pf_error error = {0};
     struct pf_attr attr;
@@ -289,7 +289,7 @@ static int visit_paths(const struct pf_fs_options *options, struct typed *typed,
     if (refused)
         return refused;
     for (size_t i = 0; i < n; i++) {
-        int result = typed[i].source ? visit_path(options, &typed[i], visit, through) : PF_EXIT_OK;
+        int result = typed[i].source ? visit_typed_path(options, &typed[i], visit, through) : PF_EXIT_OK;
         status = result > status ? result : status;
     }
     if (fflush(stdout) && !status)
