@@ -47,7 +47,8 @@ struct pf_dir {
     size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
     uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
-    bool plain;               /* all names counted are files that are not profiles, in a folder with a settled stamp */
+    bool plain;               /* the folder's stamp is settled, and no profile or archive is among the names counted */
+    bool folders;             /* a folder is among the names counted */
     uint64_t end; /* the offset after the last entry of a profile, or the last name shown in SOURCE; 0: not known yet */
 };
 
@@ -395,7 +396,8 @@ static int look_at_child(struct pf_dir *dir, const struct pf_folder *folder, siz
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
         dir->beside |= beside;
-        dir->plain &= !code && !profile && info->type != PF_ENTRY_DIR;
+        dir->plain &= (!code || code == ENOENT) && !profile && !info->packed;
+        dir->folders |= !code && info->type == PF_ENTRY_DIR;
     }
     pf_lock_drop(&dir->fs->lock);
     return code;
@@ -475,7 +477,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         return -failure;
     note_end(dir, DOTS + start);
     if (dir->plain)
-        pf_entry_set_plain(dir->fs, dir->entry, &dir->stamp, dir->opened);
+        pf_entry_set_plain(dir->fs, dir->entry, &dir->stamp, dir->opened, dir->folders);
     size_t number = at - dir->names_size;
     int more = virtual_entry(dir, &number, entry, want_attr, attr);
     entry->next = DOTS + dir->names_size + number + 1;

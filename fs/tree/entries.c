@@ -477,15 +477,17 @@ static uint64_t stamp_digest(const struct pf_stamp *stamp)
     return pf_digest(1, stamp, sizeof *stamp);
 }
 
-void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed)
+void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed,
+                        bool folders)
 {
     pf_lock_take(&fs->lock);
     entry->plain = stamp_digest(stamp);
     entry->plain_ms = listed;
+    entry->plain_folders = folders;
     pf_lock_drop(&fs->lock);
 }
 
-bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st)
+bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st, bool *folders)
 {
     const struct pf_stamp stamp = pf_stamp_of(st);
     char name[NAME_MAX + 1];
@@ -497,6 +499,7 @@ bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st
         entry = pf_entry_find(fs, entry, name);
     }
     bool plain = entry && entry->plain == stamp_digest(&stamp) && pf_monotonic_ms() - entry->plain_ms < PLAIN_MS;
+    *folders = plain && entry->plain_folders;
     pf_lock_drop(&fs->lock);
     return plain;
 }

@@ -89,6 +89,7 @@ static int descending(const void *a, const void *b)
 struct listing_names {
     struct pf_buf text; /* NUL-terminated each */
     size_t count;
+    bool plain;   /* only folders are wanted */
     bool folders; /* at least one entry is a folder or of unknown type */
     bool beside;  /* an entry is called PF_BESIDE_NAME */
 };
@@ -96,7 +97,10 @@ struct listing_names {
 static int add_name(void *arg, const char *name, unsigned char type)
 {
     struct listing_names *names = arg;
-    names->folders |= type == DT_DIR || type == DT_UNKNOWN;
+    bool folder = type == DT_DIR || type == DT_UNKNOWN;
+    names->folders |= folder;
+    if (names->plain && !folder)
+        return 0;
     names->beside |= !strcmp(name, PF_BESIDE_NAME);
     pf_buf_add(&names->text, name, strlen(name) + 1);
     names->count += !names->text.failed;
@@ -227,7 +231,7 @@ static void push_names(const struct crawl_walk *walk, struct todo *todo, const c
         sorted[i] = at;
     if (sorted)
         qsort(sorted, names->count, sizeof *sorted, descending);
-    if (names->folders && !names->beside)
+    if (names->folders && !names->beside && !names->plain)
         push(todo, path, PF_BESIDE_NAME); /* classified like any entry; most folders have no such profile */
     for (size_t i = 0; sorted && i < names->count; i++)
         if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, sorted[i]))
@@ -235,10 +239,11 @@ static void push_names(const struct crawl_walk *walk, struct todo *todo, const c
     free(sorted);
 }
 
-/* Pushes the entries of a folder. An unreadable folder has no entries. 0, or -1 with *error filled. */
-static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
+/* Pushes the entries of a folder; of a plain one (pf_entry_is_plain), only the folders. An unreadable folder has no entries. 0, or -1 with *error filled. */
+static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *path, bool plain,
+                        struct pf_error *error)
 {
-    struct listing_names names = {0};
+    struct listing_names names = {.plain = plain};
     const char *shown = *path ? path : ".";
     struct pf_folder *folder = open_folder(walk, path);
     int code = folder ? 0 : errno;
@@ -273,10 +278,14 @@ static int classify_path(struct crawl_walk *walk, const char *path, struct pf_en
     return walk->last ? pf_classify(walk->fs, walk->last, name, info) : errno;
 }
 
-static int walk_into(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
+static int walk_into(struct crawl_walk *walk, struct todo *todo, const char *path, const struct stat *st,
+                     struct pf_error *error)
 {
+    bool folders, plain = pf_entry_is_plain(walk->fs, path, st, &folders);
+    if (plain && !folders)
+        return 0;
     char *copy = strdup(strcmp(path, ".") != 0 ? path : "");
-    int result = copy ? push_entries(walk, todo, copy, error) : pf_fail_memory(error);
+    int result = copy ? push_entries(walk, todo, copy, plain, error) : pf_fail_memory(error);
     free(copy);
     return result;
 }
@@ -288,7 +297,7 @@ static int visit_path(struct crawl_walk *walk, struct todo *todo, const char *pa
     if (code) /* ENOENT: removed meanwhile */
         return note_unknown(walk, path, &info, code, error);
     if (info.type == PF_ENTRY_DIR)
-        return pf_entry_is_plain(walk->fs, path, &info.st) ? 0 : walk_into(walk, todo, path, error);
+        return walk_into(walk, todo, path, &info.st, error);
     if (info.type != PF_ENTRY_PROFILE)
         return 0;
     if (walk->found)
@@ -309,7 +318,7 @@ static int walk_source(struct crawl_walk *walk, const struct pf_buf *listed, str
     else if (pf_root_is_profile(fs))
         push(&todo, "", ".");
     else
-        result = push_entries(walk, &todo, "", error);
+        result = push_entries(walk, &todo, "", false, error);
     for (const char *path; !result && (path = pop(&todo));) {
         bool stopped = todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error);
         result = stopped ? -1 : visit_path(walk, &todo, path, error);

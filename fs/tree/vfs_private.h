@@ -30,8 +30,12 @@ struct pf_entry {
     struct stat st;
     const struct pf_driver *driver;
     struct pf_version *version; /* PROFILE: the current version */
-    /* For pf_entry_is_plain: digest of the stamp of a folder, and when it was listed (monotonic ms); 0 if it was not plain. */
+    /*
+     * For pf_entry_is_plain: digest of the stamp of a folder, when it was listed (monotonic ms), and whether it had
+     * folders; 0 if it was not plain.
+     */
     uint64_t plain, plain_ms;
+    bool plain_folders;
 };
 
 /*
@@ -215,13 +219,18 @@ void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info)
 /* Drops a hold; the last one frees the entry. Called with fs->lock held. */
 void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
 
-/* Records that a folder has neither profiles nor folders. stamp: settled; listed: when it was listed, in monotonic ms. */
-void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed);
 /*
- * True if the folder at a path below SOURCE had neither profiles nor folders when a program listed it within the last 2 s,
- * and its names have not changed since then. Does not notice a file that has been rewritten in place as a profile.
+ * Records that a folder has no profiles and no archives. stamp: settled; listed: when it was listed, in monotonic ms;
+ * folders: it has folders.
  */
-bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st);
+void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed,
+                        bool folders);
+/*
+ * True if the folder at a path below SOURCE had no profiles and no archives when a program listed it within the last 2 s, and
+ * its names have not changed since then. Sets *folders if it has folders. Does not notice a file that has been rewritten in
+ * place as a profile.
+ */
+bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st, bool *folders);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 

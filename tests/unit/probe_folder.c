@@ -200,7 +200,8 @@ static void test_listed_folders(const char *folder)
     utimensat(AT_FDCWD, path_in(folder, "leaf"), old, 0);
     list_folder(fs, "leaf");
     write_text(folder, "leaf/inner/new", "3 9 50");
-    profiles_are(fs, "leaf/inner/new ", "a listed folder is walked into at once if it has folders");
+    write_text(folder, "leaf/notes", "3 9 50");
+    profiles_are(fs, "leaf/inner/new ", "of a listed folder, only the folders in it are walked into");
     pf_fs_free(fs);
 }
 
