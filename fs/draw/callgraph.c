@@ -7,8 +7,8 @@
 #include "fs/sums/readable.h"
 
 /*
- * callgraph.dot, for Graphviz: functions with at least 0.5 % of the metric, and the calls between these functions with at least
- * 0.1 %. Lines are wider and boxes darker for larger shares.
+ * callgraph.dot, for Graphviz. Shows the functions that have at least 0.5 % of the metric, and the calls between them that have at
+ * least 0.1 %. Lines are wider and boxes darker for larger shares.
  */
 
 enum { NODES_MAX = 200, NAME_MAX_BYTES = 96 };
@@ -23,7 +23,7 @@ struct graph {
     const struct pf_function *nodes[NODES_MAX]; /* numbered from 1 */
     size_t n;
     uint32_t *
-        node_of; /* by string of the edges, the last item for an empty one: the number of its node; 0: it has none */
+        node_of; /* by string of the edges; the last item is for an empty string. Number of the string's node; 0: none */
 };
 
 struct edge {
@@ -54,7 +54,7 @@ static void add_colour(struct pf_buf *out, double percent)
     pf_buf_char(out, '"');
 }
 
-/* Appends text to a string in quotes. Graphviz expands entities in labels. */
+/* Appends text to a string in quotes. `&` is escaped, since Graphviz expands entities in labels. */
 static void add_quoted(struct pf_buf *out, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -126,7 +126,8 @@ static int by_numbers(const void *a, const void *b)
     return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-/* Returns the edges between nodes with at least edge_percent, sorted by node numbers; the caller frees them. NULL with *error filled. */
+/* Returns the edges between nodes that have at least edge_percent, sorted by node numbers. The caller frees them. NULL with *error
+ * filled on failure. */
 static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struct pf_error *error)
 {
     const struct pf_order *edges = graph->edges;

@@ -18,7 +18,7 @@ void caption_value(struct pf_buf *out, double value, const char *unit)
     pf_add_readable(out, value, unit);
 }
 
-/* The value of a line of the profile's info.txt; absent if there is no such line. */
+/* Returns the text after `key` in the profile's info.txt; absent if there is no such line. */
 static struct pf_cell find_info_value(const struct pf_model *model, const char *key)
 {
     for (size_t i = 0; i < pf_rows_count(model->info); i++) {

@@ -13,8 +13,8 @@ void caption_metric(struct pf_buf *out, const char *name, const char *unit);
 /* Appends "24630000000 (24.63 s)"; only the number if the unit is neither a time nor bytes. */
 void caption_value(struct pf_buf *out, double value, const char *unit);
 
-/* Appends "xray 5: LLVM XRay log": the format, its version, and the profile's command, otherwise the profile's title, otherwise the
- * format's title. */
+/* Appends "xray 5: LLVM XRay log": the format and its version, followed by the profile's command. A profile without a command
+ * shows its title, and one without a title shows the format's title. */
 void caption_subject(struct pf_buf *out, const struct pf_model *model);
 
 #endif

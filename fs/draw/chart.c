@@ -153,7 +153,7 @@ static void add_linear_levels(const struct chart *chart, struct pf_buf *out)
         add_value_rule(chart, out, chart->step * (double)i);
 }
 
-/* Appends rules at 1, 2 and 5 times each power of ten; if there are many powers, only at 1 times each. */
+/* Appends rules at 1, 2 and 5 times each power of ten. An axis of more than three powers has rules only at the powers. */
 static void add_logarithmic_levels(const struct chart *chart, struct pf_buf *out)
 {
     static const int steps[] = {1, 2, 5};

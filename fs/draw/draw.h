@@ -5,10 +5,10 @@
 #include "fs/sums/aggregate.h"
 
 /*
- * Pictures of a profile, as SVG. The caption of a picture has three lines: metric, unit and total; format and command or title; how to
- * read the picture, or why it is empty. A picture is complete in viewers without scripts and style sheets, too. Each function returns a
- * walk over the picture's text, or NULL with *error filled. The walk borrows the profile (and aggregate); ops->close frees it. Any
- * number of walks may run in parallel.
+ * Pictures of a profile, as SVG. The caption of a picture has three lines. The first shows the metric, its unit and its total, the
+ * second the format and the command or title, the third how to read the picture or why it is empty. A picture is complete even in
+ * viewers without scripts and style sheets. Each function that draws returns a walk over the picture's text, or NULL with *error
+ * filled. The walk borrows the model and aggregate; ops->close frees it. Any number of walks may run in parallel.
  */
 
 /* The maximum size of a picture in bytes. */
@@ -37,7 +37,7 @@ const struct pf_table *pf_scaling_table(const struct pf_model *model);
 /* A chart of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
 struct pf_walk *pf_scaling_walk(struct pf_model *model, unsigned metric, struct pf_error *error);
 
-/* One metric in several runs. All pointers are borrowed. */
+/* The texts of a chart of one metric in several runs. All pointers are borrowed. */
 struct pf_runs_caption {
     const char *metric, *unit;
     const char *formats;     /* "collapsed, pprof" */

@@ -14,7 +14,8 @@
 /* In pixels: the width of the picture's frames, the height of a level, the room above the first level and below the last one. */
 enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_CAPTION, BOTTOM = 12 };
 
-/* Limits of the first attempt, which are tightened if the picture is too large: maximum depth; narrowest frame, 1/2000 of the width. */
+/* Limits of the first attempt: the maximum number of levels, and the narrowest frame, which is 1/SHARE of the width. Both are
+ * tightened if the picture is too large. */
 enum { LEVELS_MAX = 1000, SHARE = 2000 };
 
 /* The maximum size in bytes of a picture without its frames. */
@@ -98,7 +99,7 @@ static double pixels(const struct flame *flame, double value)
 
 static void add_rect(struct flame *flame, double from, double value, uint32_t level, const char *colour)
 {
-    /* Edges are rounded, not widths: callees never reach beyond their caller. */
+    /* The edges are rounded instead of the width, so that callees never extend beyond their caller. */
     double left = round(pixels(flame, from) * 100) / 100,
            right = round(pixels(flame, from + value) * 100) / 100;
     pf_buf_str(&flame->frames, "<rect");
@@ -148,7 +149,8 @@ struct pending_frames {
     size_t count, room;
 };
 
-/* Draws siblings from `from` on: wide frames one by one, and adds them to `pending`; then all narrow ones merged into one frame. */
+/* Draws siblings side by side, the first one at `from`. Draws the wide frames and adds them to `pending`, then draws all narrow
+ * ones as one merged frame. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
                         double from, struct pending_frames *pending, struct pf_error *error)
 {

@@ -22,8 +22,9 @@ static bool is_label_separator(char c)
 }
 
 /*
- * Returns the size of the common prefix of all names, cut after its last separator; with `back`, of the common suffix, cut before
- * its first separator. Leaves `taken` bytes at the other end, and at least one more byte, of each name.
+ * Returns the size of the prefix that all names share, up to and including its last separator. With `back`, returns the size of
+ * the shared suffix, from its first separator on. Apart from the result and the `taken` bytes at the other end, at least one byte
+ * of each name is left.
  */
 static size_t shared_bytes(const struct pf_runs_caption *caption, bool back, size_t taken)
 {

@@ -79,7 +79,7 @@ static double x_of(const struct scaling *scaling, double x)
     return CHART_LEFT + CHART_WIDTH * (range > 0 ? log(x / scaling->first) / range : 0.5);
 }
 
-/* Chooses the first parameter with at least two values. Returns 0, or -1 with *error filled. */
+/* Chooses the first parameter with at least two different positive values. Returns 0, or -1 with *error filled. */
 static int choose_scaling_parameter(struct scaling *scaling, struct pf_error *error)
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;
@@ -176,7 +176,7 @@ static void add_parameter_name(const struct scaling *scaling, struct pf_buf *out
     pf_buf_str(out, "</text>\n");
 }
 
-/* Appends a dotted line above the other lines in the drawing order, with a label at its end. */
+/* Appends a dotted line with a label at its end. */
 static void add_ideal(const struct scaling *scaling, double from, double to, double end, const char *label,
                       struct pf_buf *out)
 {
@@ -189,7 +189,8 @@ static void add_ideal(const struct scaling *scaling, double from, double to, dou
     pf_buf_str(out, "</text>\n");
 }
 
-/* Appends two ideal lines from the heaviest context's first point: a constant value; a value that halves as the parameter doubles. */
+/* Appends two ideal lines that start at the first point of the heaviest context. The value of one is constant, that of the other
+ * halves when the parameter doubles. */
 static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
 {
     char label[64];

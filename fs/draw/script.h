@@ -4,9 +4,10 @@
 
 /*
  * The script of a flame graph in a browser. The line below the title shows the frame under the pointer. A click zooms to a frame.
- * Ctrl-F searches for a regular expression and shows the matching frames' share; `c` ignores case. `i` shows the inverted view:
- * functions by exclusive value, with their callers below. The children of #frames are the frames: a group of title, rect and
- * optional text for a frame, a rect for merged frames. Each string is a line: C limits the length of a single string.
+ * Ctrl-F searches for a regular expression and shows the share of the matching frames; `c` switches whether case is ignored. `i`
+ * switches to the inverted view: functions by exclusive value, with their callers below. The script reads the children of the
+ * element #frames. A frame is a group of a title, a rect and perhaps a text; merged frames are a single rect. Each line of the
+ * script is a string of its own, since C limits the length of a string.
  */
 static const char *const flame_script[] = {
     "<script><![CDATA[\n",

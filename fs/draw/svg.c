@@ -7,7 +7,8 @@
 
 #include "formats/kit/utf8.h"
 
-/* Colours of the light scheme are attributes, so that viewers without style sheets show them. */
+/* The style sheet sets the colours of the dark scheme. Those of the light scheme are attributes of the elements, so that viewers
+ * without style sheets show them. */
 static const char style[] = "<style>\n"
                             "svg { max-width: 100%; min-width: 900px; height: auto; background: #ffffff }\n"
                             "@media (prefers-color-scheme: dark) {\n"
@@ -74,7 +75,8 @@ static void escape(struct pf_buf *out, unsigned char c)
     pf_buf_str(out, known ? known : text);
 }
 
-/* Appends the character at `at`; returns its size in bytes. XML excludes U+FFFE and U+FFFF. */
+/* Appends the character at `at`, escaped if necessary, and returns the number of bytes consumed. U+FFFE and U+FFFF are escaped byte
+ * by byte, since XML excludes them. */
 static size_t add_character(struct pf_buf *out, const char *at, size_t left)
 {
     size_t wrong, size = pf_utf8((const unsigned char *)at, left, &wrong);

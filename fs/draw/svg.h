@@ -54,7 +54,7 @@ const char *svg_colour(const char *text, size_t size);
 /* Appends a number for readers: an integer below 10^15 exactly, any other number with ten digits. */
 void svg_number(struct pf_buf *out, double value);
 
-/* Returns the smallest step of the form 1, 2 or 5 times a power of ten so that `most` steps reach `high` > 0. */
+/* Returns the smallest step of 1, 2 or 5 times a power of ten with which `most` steps reach `high`, which must be positive. */
 double svg_step(double high, unsigned most);
 
 #endif

@@ -11,8 +11,8 @@
 #include "fs/sums/order.h"
 #include "fs/text/table.h"
 
-/* A row is a thread or, if there are more than ROWS_MAX, several neighbouring threads; a column is a bin of time. The shade shows
- * the deepest stack in the bin. */
+/* A row of the picture is a thread or, if there are more than ROWS_MAX threads, several neighbouring ones. A column is a bin of
+ * time. The shade of a cell shows the deepest stack in the bin. */
 enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
 
 /* In pixels: the width of threads' names, the room above the rows, the height of a row, the room below the rows. */
@@ -48,7 +48,7 @@ struct timeline {
     struct pf_cursor cursor;
     size_t threads, rows;
     uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack; 0: no stack */
-    struct pf_ids contexts; /* indexes by id, for formats with their own ids and no column `depth` */
+    struct pf_ids contexts; /* context indexes by id, for formats with own ids and no column `depth` */
     long double start, end;
     struct last last;
     struct timeline_columns columns;
@@ -154,7 +154,8 @@ static void fill_timeline(struct timeline *line, int64_t thread, long double fro
         line->deepest = depth + 1;
 }
 
-/* For tables without durations: a row is valid until the next row of its thread. */
+/* Fills the bins of the previous row, for tables without durations. A row lasts until the next row of its thread; the last row of a
+ * thread fills only the bin of its time. */
 static void fill_until_next(struct timeline *line, int64_t thread, long double time, uint32_t depth)
 {
     struct last *last = &line->last;
