@@ -26,7 +26,7 @@ static char *escape_name(struct pf_cell name)
     return NULL;
 }
 
-/* Inserts the change into a sorted list; the last item of a full list drops out. */
+/* Inserts the change into a sorted list, unless it is smaller than all items of a full list. A full list loses its last item. */
 static int insert_change(struct pf_large_change *list, size_t *n, const struct pf_change *change,
                          struct pf_error *error)
 {

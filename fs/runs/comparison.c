@@ -14,8 +14,8 @@
 /* ---- visits of all runs, in parallel --------------------------------------------------------------- */
 
 /*
- * Each run is visited by a piece of a split loop (pf_pool_split). The piece first does all independent work; then, in the
- * order of the runs, it adds its results between begin_turn and end_turn. At most as many runs are open as there are
+ * A split loop (see pf_pool_split) that visits each run. Visits do their independent work in parallel. Each visit then adds
+ * its results between begin_turn and end_turn, in the order of the runs. At most as many runs are open as there are
  * threads.
  */
 struct run_visits {
@@ -28,8 +28,8 @@ struct run_visits {
     struct pf_error *error; /* of the first visit that failed */
 };
 
-/* Waits for the turn of run i. Returns 0, or -1 if the failure is transient, and so not the profile's, or if an earlier visit
- * has failed. */
+/* Waits for the turn of run i. Returns 0 if the visit may add its results. Returns -1 if an earlier visit has failed, or if
+ * `failure` is a transient error: such an error is not caused by the profile, and fails the whole loop. */
 static int begin_turn(struct run_visits *visits, unsigned i, const struct pf_error *failure)
 {
     pf_turn_begin(pf_fs_env(visits->fs)->pool, &visits->turns, i);
@@ -157,8 +157,8 @@ static int make_names_unique(struct pf_shared_metrics *all)
     return 0;
 }
 
-/* Receives each run's excerpt or, for a run that cannot be opened, NULL and the reason. If that run is a directory, the
- * result is private, since the directory's mode does not show who may read the files in it. */
+/* A function that is called with each run's excerpt or, for a run that cannot be opened, with NULL and the reason. If such a run is
+ * a directory, *is_private is set, since the directory's mode does not show who may read the files in it. */
 typedef int take_excerpt(void *arg, unsigned i, const struct pf_excerpt *excerpt, const char *why,
                          struct pf_error *error);
 struct excerpts {
@@ -264,7 +264,7 @@ struct run_comparison {
 
 enum { IN_MEMORY = 1 << 20 }; /* maximum size of a text in memory, in bytes; a larger text is in a file */
 
-/* Appends rows to their text and empties `out`. */
+/* Appends the rows in `out` to a text and empties `out`. */
 static int append_rows(struct run_comparison *comparison, enum pf_runs_text table, struct pf_buf *out,
                        struct pf_error *error)
 {
@@ -292,7 +292,7 @@ static void add_format(struct run_comparison *comparison, const char *name)
     pf_buf_str(formats, name);
 }
 
-/* Adds a run's values of the metric. No-op once metric->runs runs are added, for which the series has room. */
+/* Adds a run's values of the metric. No-op if metric->runs runs are added already, since the series has no room for more. */
 static int add_run_values(struct run_comparison *comparison, const struct pf_listed_run *listed,
                           struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
                           struct pf_error *error)
@@ -310,7 +310,7 @@ static int add_run_values(struct run_comparison *comparison, const struct pf_lis
                   : pf_series_add(comparison->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
-/* A run that cannot be read adds nothing: the summary reports the reason. */
+/* Adds a run to the comparison. A run that cannot be read adds nothing; the summary reports the reason. */
 static void visit_run(struct run_visits *visits, unsigned i)
 {
     struct run_comparison *comparison = visits->arg;
@@ -322,7 +322,7 @@ static void visit_run(struct run_visits *visits, unsigned i)
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, comparison->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
-    /* Prepare what add_run_values needs before the turn: other threads wait during it. */
+    /* Make the order that add_run_values needs before the turn, since other threads may wait during the turn. */
     struct pf_order *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_order_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
@@ -367,7 +367,7 @@ static void add_change_values(const struct run_comparison *comparison, const str
     }
 }
 
-/* Passes a function that has a value to the picture. */
+/* Offers a function to the picture if the function has a value in some run. */
 static int draw_change(struct run_comparison *comparison, const struct pf_change *change,
                        struct pf_error *error)
 {
@@ -433,7 +433,7 @@ static int write_contexts(struct run_comparison *comparison, struct pf_buf *out,
     return more;
 }
 
-/* The writing of the tables of functions or of contexts; both run in parallel. */
+/* The state of write_functions or of write_contexts, which run in parallel. */
 struct text_writing {
     struct run_comparison *comparison;
     struct pf_buf out; /* rows that are not in their text yet */

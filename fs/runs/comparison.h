@@ -28,7 +28,8 @@ int pf_shared_metrics_find(struct pf_fs *fs, const struct pf_run_list *list, str
                            struct pf_error *error);
 void pf_shared_metrics_free(struct pf_shared_metrics *shared);
 
-/* Appends the text of profiles_summary.csv. */
+/* Appends the text of profiles_summary.csv. Sets *is_private to true if not all users may read all files that the text is made
+ * from. */
 int pf_runs_summary(struct pf_fs *fs, const struct pf_run_list *list, struct pf_buf *out, bool *is_private,
                     struct pf_error *error);
 

@@ -13,7 +13,7 @@
 #include "fs/sums/order.h"
 #include "fs/text/csv.h"
 
-/* Maximum size of a cached excerpt; a larger excerpt is made again instead. */
+/* Maximum size of a cached excerpt. A larger excerpt is not cached, but made each time. */
 enum { CACHED_MAX = 1 << 20 };
 
 void pf_excerpt_free(struct pf_excerpt *excerpt)
@@ -70,7 +70,8 @@ static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct 
     pf_buf_free(&scratch);
 }
 
-/* Converts a value of the metric for tables over several profiles: times to ns. The result may point to *number. */
+/* Converts a value of the metric to ns if it is a time, as the tables over several profiles show it. The result may point to
+ * *number. */
 static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell *value,
                             union pf_number *number)
 {
@@ -101,7 +102,7 @@ static void add_functions(const struct pf_model *model, unsigned primary, const 
     }
 }
 
-/* Makes a whole excerpt. aggregate NULL: the profile has no measurements. */
+/* Makes a whole excerpt. `aggregate` is NULL if the profile has no measurements. */
 static int make_excerpt(struct pf_profile *profile, struct pf_aggregate *aggregate,
                         struct pf_excerpt *excerpt, struct pf_error *error)
 {

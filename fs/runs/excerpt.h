@@ -5,14 +5,14 @@
 #include "fs/tree/vfs.h"
 
 /*
- * An excerpt of a profile for the tables over several profiles: its metrics, its row of the summary, the functions of
- * its primary metric, its warnings. Excerpts are cached between mounts, so that an archive that was read once need not be
- * opened again.
+ * What the tables over several profiles show of one profile: its metrics, its row of the summary, the functions of its primary
+ * metric, and its warnings. Excerpts are cached between mounts, so that an archive that was read once need not be opened
+ * again.
  */
 enum pf_excerpt_rows { PF_EXCERPT_FUNCTIONS, PF_EXCERPT_WARNINGS, PF_EXCERPT_ROWS };
 struct pf_excerpt {
     struct pf_buf metrics;               /* see pf_excerpt_metric */
-    struct pf_buf summary;               /* cells of its row, from column `partitions` to column `top` */
+    struct pf_buf summary;               /* the row's cells, from column `partitions` to column `top` */
     struct pf_buf rows[PF_EXCERPT_ROWS]; /* a NUL in each row marks where the path is inserted */
     bool is_private;                     /* not all users may read all the files it was made from */
 };
@@ -26,8 +26,9 @@ bool pf_excerpt_is_private(struct pf_profile *profile);
 
 /*
  * Makes a profile's excerpt within the caller's pass, and caches it. With may_use_cache, takes the excerpt from the cache if
- * possible; `is_private` is then not set, since it is not cached. With PF_EXCERPT_METRICS, a new excerpt has only its metrics,
- * which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and nothing to free.
+ * possible; the excerpt's is_private is then false in any case, since the cache does not hold it. With PF_EXCERPT_METRICS, a new
+ * excerpt has only the metrics, which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and
+ * nothing to free.
  * A transient error (see pf_is_transient) is not caused by the profile: the table over several profiles should then fail as
  * a whole. Any other error becomes the message in the profile's row.
  */
@@ -47,8 +48,8 @@ struct pf_excerpt_metric {
 };
 bool pf_excerpt_metric(const struct pf_excerpt *excerpt, size_t *at, struct pf_excerpt_metric *metric);
 
-/* Appends a profile's row of the summary, with `run` as the first cell (NULL: omitted) and `path` before the message
- * (NULL: omitted). excerpt NULL: the profile cannot be opened, and `message` is the reason. */
+/* Appends a profile's row of the summary, with `run` as the first cell and `path` before the message; a cell that is NULL is
+ * omitted. If the profile cannot be opened, `excerpt` is NULL and `message` is the reason. */
 void pf_excerpt_summary(const struct pf_excerpt *excerpt, const struct pf_entry_info *info,
                         const char *message, const char *run, const char *path, struct pf_buf *out);
 /* Appends the excerpt's rows of one kind, with the path inserted in each row. */

@@ -14,7 +14,7 @@
 
 /* ---- the order of names ------------------------------------------------------------------------- */
 
-/* Returns the sort weight of a character outside of numbers. Ascending: `~`, the end of the name, letters, other
+/* Returns the sort weight of a character. The ascending order is `~`, the end of the name or a digit, letters, other
  * characters. */
 static int order_of(const char *at, const char *end)
 {
@@ -50,7 +50,8 @@ static int compare_parts(const char *a, const char *a_end, const char *b, const 
     return 0;
 }
 
-/* Returns the start of the file suffixes. A suffix is a dot, a letter or `~`, then any letters, digits and `~`. */
+/* Returns the start of a name's file suffixes, such as .tar.gz. A suffix is a dot, a letter or `~`, then any letters, digits and
+ * `~`. */
 static const char *file_suffix(const char *name)
 {
     const char *suffix = name + strlen(name), *at = suffix;
@@ -140,7 +141,7 @@ static int add_listed_entry(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
-/* Returns ENOENT if the folder's files are one profile, which is shown beside them; otherwise 0 or a transient errno value. */
+/* Returns ENOENT if one profile is made from the folder's files and shown beside them; otherwise 0 or a transient errno value. */
 static int check_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_entry_info info;

@@ -29,9 +29,9 @@ int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const cha
 void pf_run_list_free(struct pf_run_list *list);
 
 /*
- * Returns a digest of `digest` and of a profile at a path relative to SOURCE, which changes when the profile's attributes
- * change. If with_entries, and if the profile is a directory, it also changes when the attributes of its entries change
- * (limited to some thousand entries).
+ * Adds a profile at a path relative to SOURCE to a digest and returns the new digest, which changes when the profile's
+ * attributes change. If with_entries is set and the profile is a directory, the digest also changes when the attributes of its
+ * entries change. Only some thousand entries are considered.
  */
 uint64_t pf_profile_digest(struct pf_fs *fs, uint64_t digest, const char *path,
                            const struct pf_entry_info *info, bool with_entries);

@@ -30,13 +30,14 @@ struct runs {
     char *path;     /* of the folder, relative to SOURCE */
     struct pf_run_list list;
     /* Guarded by the lock of the snapshots: */
-    bool has_entries; /* the digest covers entries of runs that are directories; set before reading them */
+    bool has_entries; /* the digest covers entries of runs that are directories; set before runs are read */
     bool is_public;   /* all users may read all runs and all files used so far */
     bool listed;      /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
 };
 
-/* Nodes by number. From METRIC on, each metric has: its folder in changes/, its texts, its folder in export/. */
+/* Nodes by number. From METRIC on, each metric has METRIC_NODES numbers, for its folder in changes/, its texts, and its folder in
+ * export/. */
 enum runs_node {
     TOP,
     INFO,
@@ -52,7 +53,8 @@ enum runs_node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TEXTS };
 
-/* Items that jobs make: CHECK checks whether the runs are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
+/* Items that are made for nodes. CHECK stands for checking that the runs are unchanged, LIST for the list of metrics. Other items
+ * are nodes, and stand for their texts. */
 enum { CHECK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then the texts of each metric. */
@@ -92,7 +94,7 @@ static bool is_link(uint32_t node)
     return node == LINK || node == EXPORT_LINK;
 }
 
-/* The index in the snapshot of a node's text; the node is SUMMARY or a text of a metric. */
+/* The index of a node's text in the snapshot. The node is SUMMARY or a text of a metric. */
 static size_t node_text(uint32_t node)
 {
     return node == SUMMARY
@@ -210,7 +212,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.text, PF_RUNS_TEXTS, error);
 }
 
-/* Lists the runs again and compares the digest. A transient error counts as no change. */
+/* Lists the runs again, and replaces the snapshot if their digest has changed. A transient error counts as no change. */
 static void compare_run_list(struct all_runs *all, struct runs *runs)
 {
     struct pf_run_list list = {0};
@@ -252,7 +254,8 @@ static bool has_runs_text(const struct pf_snapshot *snapshot, uint32_t node)
     return text < snapshot->n_texts && snapshot->texts[text];
 }
 
-/* True for CHECK: it lists only one folder. On a pass thread, CHECK would make a look-up of runs/ wait for passes over other profiles. */
+/* True for CHECK, which only lists one folder and is therefore made on the operation's thread. As a job, CHECK would make a look-up
+ * of runs/ wait for passes over other profiles. */
 static bool is_check(uint32_t node)
 {
     return node == CHECK;

@@ -5,8 +5,8 @@
 
 #include "formats/kit/sorter.h"
 
-/* Layout of a sorter record: the name's number, the run and kind of the value, and the value's bits. Records are added
- * in the order of runs, and the sorter is stable. */
+/* Layout of a sorter record: the name's number, the run and kind of the value, and the value's bits. The sorter sorts by name and
+ * is stable, so the records of a name remain in the order in which they were added, which is the order of runs. */
 enum { NAME, RUN, LOW, WORDS = LOW + 2, KEYS = NAME + 1 };
 enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* kinds: a double; one of `others` */
 
@@ -16,13 +16,13 @@ struct pf_run_series {
     struct pf_sorter *sorter;
     uint32_t last;                     /* number of the name added last */
     struct pf_stack stack;             /* of the current call path */
-    struct pf_optional_number *values; /* one per run, then `others`, one per run */
+    struct pf_optional_number *values; /* one per run, followed by `others`, one per run */
     double *plain;                     /* values[] as doubles, 0 if absent */
     uint64_t pending[WORDS];           /* the first record of the next name */
     bool finished, more;
 };
 
-/* Appends a name as a component of a call path. */
+/* Appends a name to a call path. A semicolon in the name becomes a colon, since semicolons join the names. */
 static void add_path_component(struct pf_buf *path, const struct pf_cell *name)
 {
     size_t at = path->size;
@@ -102,7 +102,7 @@ static void make_number_real(struct pf_optional_number *number)
     number->real = true;
 }
 
-/* Adds or subtracts exactly if both numbers are integers and the result fits. */
+/* Adds x to *to, or subtracts it. The result is exact if both numbers are integers and it fits 128 bits, otherwise a double. */
 static void sum_numbers(struct pf_optional_number *to, struct pf_optional_number x, bool subtract)
 {
     if (to->real || x.real) {
@@ -120,8 +120,8 @@ static void sum_numbers(struct pf_optional_number *to, struct pf_optional_number
 
 /* ---- adding ------------------------------------------------------------------------------------- */
 
-/* Interns a name; PF_NO_STRING with *error filled. Most runs have the names in the same order, so the successor of the
- * previous name is tried first. */
+/* Returns the number of a name, or PF_NO_STRING with *error filled. Most runs have the names in the same order, so the successor
+ * of the previous name is tried first. */
 static uint32_t intern_series_name(struct pf_run_series *series, struct pf_cell name, struct pf_error *error)
 {
     struct pf_cell next = pf_interned(series->names, series->last + 1);
@@ -220,7 +220,8 @@ int pf_find_step(const double *values, unsigned n)
     long double mean = sum / n;
     for (unsigned i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    /* With the mean subtracted, the sums of both sides have the same magnitude, |left|. The larger the gain, the better the fit. */
+    /* With the mean subtracted, the sums of both sides have the same magnitude, |left|. `gain` is how much a step at k reduces the
+     * sum of squares. */
     for (unsigned k = 1; k < n; k++) {
         left += values[k - 1] - mean;
         long double gain = left * left / k + left * left / (n - k);

@@ -13,8 +13,8 @@ struct pf_run_series;
 
 enum pf_series_by { PF_SERIES_FUNCTIONS, PF_SERIES_CONTEXTS };
 
-/* Creates a series for at most `runs` (> 0) runs, all of which have the metric; limit: memory for sorting, in bytes.
- * NULL: out of memory. */
+/* Creates a series for at most `runs` (> 0) runs, all of which have the metric. Sorting uses at most `limit` bytes of memory.
+ * Returns NULL if out of memory. */
 struct pf_run_series *pf_series_new(unsigned runs, uint64_t limit);
 void pf_series_free(struct pf_run_series *series);
 
@@ -46,8 +46,8 @@ struct pf_change {
     int since;     /* the run at which the best two-level fit steps; -1: the step is within the noise */
 };
 
-/* Returns the next name, in order of first appearance: 1 with *change filled, valid until the next call; 0 at the end;
- * -1 with *error filled. */
+/* Reads the values of the next name, in order of first appearance. Returns 1 with *change filled, which is valid until the next
+ * call; 0 at the end; -1 with *error filled. */
 int pf_series_next(struct pf_run_series *series, struct pf_change *change, struct pf_error *error);
 
 /*
@@ -64,7 +64,7 @@ struct pf_cell pf_optional_cell(const struct pf_optional_number *number);
 /* Returns the factor that converts the metric's values: ns per unit if the unit is a time, otherwise 1. */
 int64_t pf_series_factor(const struct pf_metric *metric);
 
-/* The unit of values after multiplication by pf_series_factor: `ns` for any unit of time. */
+/* Returns the unit of values after multiplication by pf_series_factor, which is `ns` for all units of time. */
 const char *pf_series_unit(const char *unit);
 
 /* Returns true if the two metrics have the same name and, after times are converted to ns, the same unit. */
