@@ -42,9 +42,9 @@ struct split;
 
 struct pf_pool {
     struct pf_lock lock;
-    pthread_cond_t work; /* wakes the pool's threads: a new job or split, or closing */
+    pthread_cond_t work; /* wakes the pool's threads when there is a new job or split, or at closing */
     pthread_cond_t over; /* a job, all pieces of a split, or an extra thread has ended */
-    pthread_cond_t tick; /* wakes the ticking thread: a first job, or closing */
+    pthread_cond_t tick; /* wakes the ticking thread when a first job is listed, or at closing */
     struct pf_job *jobs; /* queued and running */
     struct split *splits;
     bool closing;

@@ -17,8 +17,8 @@
  */
 
 /*
- * An operation in progress: one call of a front end, on the stack of its thread, which waits for the jobs that it needs.
- * Initialised with PF_OP. A function that takes an operation fills op->error when it fails.
+ * An operation in progress: one call of a front end, on the stack of the thread that runs the call. The thread waits for the jobs that
+ * the operation needs. Initialised with PF_OP. A function that takes an operation fills op->error when it fails.
  */
 struct pf_op {
     /* Called about ten times a second while the operation waits for a job, on its thread and without locks; may be NULL. */

@@ -37,7 +37,7 @@ enum pf_datum {
 };
 
 /*
- * The versions that all data of a source depend on, such as those of programs and files; borrowed. If the head of new data neither
+ * The versions that all data of a source depend on, such as those of drivers and files; borrowed. If the head of new data neither
  * includes the stored head nor is included by it, the new data replace all data of the source; otherwise the larger head is kept.
  * Functions take NULL for an empty head.
  */

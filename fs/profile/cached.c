@@ -268,7 +268,7 @@ bool pf_cached_unpack(struct pf_cached *cached, const char *bytes, size_t size)
     for (const char *at = NULL; (at = pf_fields_next(&stored, at, &field));)
         if (!is_cached_field(&field, at))
             return false;
-    /* Fields of several processes may together exceed the limits. */
+    /* The database merges the fields of several processes, which together may exceed the limits. */
     for (const char *at = NULL; cached->count < FIELDS_MAX && (at = pf_fields_next(&stored, at, &field)) &&
                                 cached->fields.size + field.size <= BYTES_MAX;
          cached->count++)

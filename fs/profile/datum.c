@@ -238,7 +238,7 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
 }
 
 /*
- * Splits a head, and replaces device 0 in the stamps of inputs that are not absent by the profile's device. False if the
+ * Splits a head. In the stamps of its inputs, except absent ones, replaces device 0 by the profile's device. False if the
  * versions in the head are not the present ones.
  */
 static bool split_own_head(const struct pf_profile *profile, const struct pf_buf *head,

@@ -243,7 +243,7 @@ static void use_table_sizes(struct pf_file_text *text, const struct pf_table_siz
     pf_lock_drop(&t->lock);
 }
 
-/* Stores a reference to the text of a file in *text, measured and ready for walks. 0, or -1 with op->error filled. */
+/* Stores a reference to a file's text in *text, once the text is measured and ready for walks. 0, or -1 with op->error filled. */
 static int readable_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
                          struct pf_op *op)
 {

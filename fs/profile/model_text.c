@@ -207,7 +207,7 @@ static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
     return n;
 }
 
-/* Adds the unit of stacks.folded, the stacks it omits, and the number of values that export/profile.pb clamps. */
+/* Adds the unit of stacks.folded, the number of stacks that it omits, and the number of values that export/profile.pb clamps. */
 static int add_folded_info(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);

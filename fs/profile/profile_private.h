@@ -112,7 +112,7 @@ int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
 
 /* The cache key of the profile if its source has this device and inode number. */
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode);
-/* The cache key of an open source, from its first input; sets profile->device if it is 0. */
+/* The cache key of an open source, from its first input. Also sets profile->device if that is 0. */
 uint64_t pf_profile_open_key(struct pf_profile *profile);
 
 /*
@@ -151,8 +151,8 @@ void pf_datum_put_tree(struct pf_profile *profile);
 bool pf_datum_get_old_names(struct pf_profile *profile, const struct pf_buf *inputs);
 
 /*
- * Put data into profile->cached, in memory only: the listing of a folder that is ready to be searched; the size of a
- * file and, if text is not NULL, its contents.
+ * Put data into profile->cached, but not into the database. pf_profile_put_folder puts the listing of a folder that is ready
+ * to be searched, pf_profile_put_file the size of a file and, if text is not NULL, its contents.
  */
 void pf_profile_put_folder(struct pf_profile *profile, struct pf_node folder);
 void pf_profile_put_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
@@ -171,8 +171,8 @@ struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric);
 /* ---- texts.c ------------------------------------------------------------------------------------ */
 
 /*
- * The text of a file, shared by all its handles and jobs. If measuring it has set checkpoints, the text
- * outlives its handles; of a shorter file only the size is kept.
+ * The text of a file, shared by all its handles and jobs. If measuring the text has set checkpoints, the text outlives its
+ * handles; otherwise only its size is kept.
  */
 struct pf_file_text {
     struct pf_owner owner; /* first; counts handles, operations, jobs; see pf_file_text_release */

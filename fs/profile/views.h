@@ -133,8 +133,8 @@ int pf_aggregate_metric(struct pf_node node);
 bool pf_is_cheap(const struct pf_model *model, struct pf_node node);
 
 /*
- * True if the rows of the file can be located without reading the data of other items, so a pass over this file only is
- * cheap.
+ * True if the rows of the file can be located without reading the data of other items, so that a pass over only this file
+ * is cheap.
  */
 bool pf_is_seekable(const struct pf_model *model, struct pf_node node);
 

@@ -367,7 +367,7 @@ int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t star
     if (!block)
         return pf_fail_memory(error);
     struct block_range range = range_of(text, start);
-    range.start = start; /* differs if a checkpoint has been added in a long interval after the caller chose the start */
+    range.start = start; /* range.start differs if a checkpoint has been added in a long interval meanwhile */
     char *data = filled ? NULL : render_range(text, &range, error);
     if (data)
         pf_blocks_fill(blocks, block, data, (size_t)(range.end - start));

@@ -337,8 +337,8 @@ static unsigned char dirent_type_of(const struct stat *st)
 
 /*
  * Finds the first virtual folder listed here whose number is at least *number, and sets *number to its number. Fills
- * attributes only if the virtual folder hides entries: those of others depend on all profiles in the folder. Returns 1, or 0
- * if there is none.
+ * attributes only if the virtual folder hides entries: the attributes of the others depend on the profiles in the whole
+ * folder. Returns 1, or 0 if there is none.
  */
 static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)

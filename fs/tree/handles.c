@@ -59,7 +59,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     handle->changed = !result && !pf_stamp_same(&seen, &now);
     if (handle->changed && has_become_other(fs, entry)) {
         pf_opened_close(&opened);
-        result = ESTALE; /* the next look-up of the name finds the folder */
+        result = ESTALE; /* the next look-up of the name finds its new type */
     }
     pf_entry_release(fs, entry);
     return result == ENOENT ? ESTALE : result ? pf_errno_shown(result) : 0;

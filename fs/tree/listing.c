@@ -305,7 +305,7 @@ static int visit_path(struct crawl_walk *walk, struct todo *todo, const char *pa
     return walk->each(walk->arg, path, &info, error);
 }
 
-/* Visits SOURCE; if `listed` is not NULL, only the paths in it, and what is below them. */
+/* Visits all of SOURCE or, if `listed` is not NULL, the paths in `listed` and everything below them. */
 static int walk_source(struct crawl_walk *walk, const struct pf_buf *listed, struct pf_error *error)
 {
     struct pf_fs *fs = walk->fs;

@@ -32,7 +32,7 @@ struct pf_fs_options {
     bool always_look; /* for tests: views that span profiles re-check the profiles at each look-up */
     bool no_archives; /* archives are shown as plain files, not as folders */
     bool
-        others; /* users other than the mounter have access: access control lists are honoured; only the mounter may enter .profilefs */
+        others; /* users other than the mounter have access: heed access control lists, and let only the mounter enter .profilefs */
     const char *cache_folder; /* folder of the cache database; NULL: no cache between mounts */
     uint64_t cache_limit;     /* maximum size of the cache in bytes; 0: no limit */
     unsigned pass_threads;

@@ -252,8 +252,8 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
 /* ---- probe_results.c ---------------------------------------------------------------------------- */
 
 /*
- * A cache of probe results for files and folders, by stamp and name. Memory holds recent results, since listing a folder
- * probes the files that are looked up next. The database keeps results so that later mounts need not open the files.
+ * A cache of probe results for files and folders, by stamp and name. Memory holds recent results, since files that
+ * have been listed are usually looked up next. The database keeps results so that later mounts need not open the files.
  * Thread-safe.
  */
 struct pf_probe_results;
@@ -277,8 +277,8 @@ void pf_probe_results_save(struct pf_probe_results *results);
 /* ---- versions.c --------------------------------------------------------------------------------- */
 
 /*
- * The current version of a profile's entry; a new one if the driver or stamp in `info` differs. NULL: out of memory.
- * Called with fs->lock held.
+ * The current version of a profile's entry, or a new one if the driver or stamp in `info` differs from that of the current
+ * one. NULL: out of memory. Called with fs->lock held.
  */
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
 void pf_version_release(struct pf_version *version); /* takes fs->lock */
