@@ -268,7 +268,7 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-/* True if a stage is loaded. Otherwise *error is the failure after which no stage can be loaded, or has code 0. */
+/* True if a stage is loaded. Otherwise sets *error to the failure that prevents loading, or its code to 0. */
 static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_lock_take(&profile->lock);

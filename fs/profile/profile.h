@@ -81,7 +81,7 @@ uint32_t pf_profile_context_count(struct pf_profile *profile);
  */
 bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded);
 
-/* True if a pass of the profile is queued or running. */
+/* True if a job of the profile is queued or running. Jobs of its texts do not count. */
 bool pf_profile_busy(struct pf_profile *profile);
 
 /* True if the file at the profile's path is the profile's only input so far. */

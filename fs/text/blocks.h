@@ -41,7 +41,7 @@ void pf_blocks_fill(struct pf_blocks *blocks, struct pf_block *block, char *data
 /* Drops a reference. */
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block);
 
-/* Returns the bytes of text held now. */
+/* Returns the number of bytes of text in the cache. */
 uint64_t pf_blocks_held(struct pf_blocks *blocks);
 
 #endif

@@ -46,7 +46,7 @@ bool pf_text_is_sized(struct pf_text *text, uint64_t *size);
  */
 int pf_text_measure(struct pf_text *text, uint64_t until, struct pf_error *error);
 
-/* Returns the bytes that pf_text_measure has to walk through before `offset` can be read; 0: it can be read now. */
+/* Returns the number of bytes that pf_text_measure has to walk through before `offset` can be read; 0: no measuring is needed. */
 uint64_t pf_text_distance(struct pf_text *text, uint64_t offset);
 
 /* A range of bytes in a cached block; the caller releases the block. */

@@ -411,7 +411,7 @@ static size_t next_uncounted(const struct pf_dir *dir)
     return at;
 }
 
-/* Classifies and counts the remaining children: a listing may have started after them. 0 or an errno value. */
+/* Classifies and counts the children not counted yet; a reader may have started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     size_t at = next_uncounted(dir);

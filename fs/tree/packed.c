@@ -16,7 +16,7 @@
  */
 enum {
     NEAR = 4 << 20,     /* maximum number of bytes unpacked without a pass */
-    LOOK = PF_HEAD_MAX, /* number of bytes that probing reads */
+    LOOK = PF_HEAD_MAX, /* maximum number of bytes that probing reads */
 };
 
 /* Slow work to be done by a job. Operations that need the same work share one preparation. */

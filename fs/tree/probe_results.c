@@ -17,7 +17,7 @@
  */
 enum {
     GROUP = 64,       /* inodes per group */
-    GROUPS = 4096,    /* number of groups in memory */
+    GROUPS = 4096,    /* maximum number of groups in memory */
     SEEN_MAX = 8192,  /* profiles and archives in memory; above this, groups are dropped in turn */
     WORTH_SAVING = 32 /* fewer results are not worth a write: probing is as fast */
 };

@@ -206,7 +206,7 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status);
  *   63      40 39  32 31           0
  *   [version ][ kind ][    item    ]
  */
-enum { PF_KIND_VIRTUAL = 252 /* the first kind not used by views */ };
+enum { PF_KIND_VIRTUAL = 252 /* this kind and higher ones are those of virtual folders */ };
 
 static inline uint64_t pf_ino(uint32_t version, unsigned kind, uint32_t item)
 {
