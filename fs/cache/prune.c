@@ -50,7 +50,7 @@ static bool drop_some(struct pf_cache *cache, int64_t oldest)
     return dropped && cache->connection;
 }
 
-/* Returns some free pages to the file system. Returns false if there were none or the database is locked. */
+/* Gives some free pages back to the file system. Returns false if there were none or the database is locked. */
 static bool shrink_some(struct pf_cache *cache)
 {
     char sql[64];

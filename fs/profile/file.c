@@ -218,7 +218,7 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_walk
 
 /* ---- handles ------------------------------------------------------------------------------------ */
 
-/* Sets the size and checkpoints of a text from its table. */
+/* Sets the size and checkpoints of a text, taken from the sizes of its table. */
 static void use_table_sizes(struct pf_file_text *text, const struct pf_table_sizes *sizes)
 {
     struct pf_text *t = &text->text;

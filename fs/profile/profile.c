@@ -149,8 +149,8 @@ static void end_profile(struct pf_profile *profile)
 /* ---- profiles at paths --------------------------------------------------------------------------- */
 
 /*
- * The path of a profile's source below SOURCE, allocated. If the driver makes profiles from folders and lists each
- * in its own folder (pf_driver_extra.beside), the source is that folder.
+ * The path of a profile's source below SOURCE, allocated. A driver with
+ * pf_driver_extra.beside makes a profile from a folder and lists it in that folder: the source is the folder.
  */
 static char *source_path(const struct pf_env *env, const struct pf_driver *driver, const char *path)
 {

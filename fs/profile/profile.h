@@ -77,7 +77,7 @@ uint32_t pf_profile_context_count(struct pf_profile *profile);
 
 /*
  * True if the profile should be opened again: a transient error has left a stage unloaded and its back-off is over, or
- * spilled sums are lost. *loaded: a stage after PF_OPENED is loaded and no stage has failed.
+ * aggregates that were spilled to disk are lost. *loaded: a stage after PF_OPENED is loaded and no stage has failed.
  */
 bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded);
 
@@ -108,7 +108,7 @@ struct pf_model *pf_profile_model(struct pf_profile *profile);
 
 /* Compares the inputs with the disk. 0 if unchanged; -1 with *error filled: ESTALE if changed. */
 int pf_profile_check(struct pf_profile *profile, struct pf_error *error);
-/* True if all bytes read so far belong to one version and no spilled data made from them is lost. */
+/* True if all bytes read so far belong to one version, and no aggregates that were spilled to disk are lost. */
 bool pf_profile_intact(struct pf_profile *profile);
 
 /* A file, link or folder inside a profile: a kind (views.h) and an item of that kind. A plain value. */
@@ -124,8 +124,8 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
 int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /*
- * Loads everything that pf_node_parent needs for a node. pf_profile_ready loads nothing for a folder with a cached listing,
- * but the listing does not contain the folder's own name.
+ * Loads everything that pf_node_parent needs for a node. pf_profile_ready is not enough, since it loads nothing for a
+ * folder with a cached listing, and the listing does not contain the folder's own name.
  */
 int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 

@@ -144,7 +144,7 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
                                                                    : profile->of_metric[metric];
 }
 
-/* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
+/* True if aggregates that were spilled to disk are lost: the profile must be opened again. Called with profile->lock held. */
 static bool has_lost_sums(const struct pf_profile *profile)
 {
     pf_assert_held(&profile->lock);

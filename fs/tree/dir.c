@@ -49,7 +49,7 @@ struct pf_dir {
     bool beside;              /* one of the profiles is made from the folder itself */
     bool plain;               /* the folder's stamp is settled, and no profile or archive is among the names counted */
     bool folders;             /* a folder is among the names counted */
-    uint64_t end; /* the offset after the last entry of a profile, or the last name shown in SOURCE; 0: not known yet */
+    uint64_t end; /* the offset after the last entry of a profile, or after the last name shown of a folder of SOURCE; 0: not known yet */
 };
 
 static bool dirent_is_among(const char *names, size_t size, const char *name)

@@ -89,8 +89,8 @@ int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *
 struct pf_dir;
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op);
 /*
- * Adds a reference. Several threads may list one directory. pf_fs_closedir drops a reference, and closes the directory
- * with the last one.
+ * Adds a reference, since several threads may list one directory. pf_fs_closedir drops a reference. If it was the last one,
+ * the directory is closed.
  */
 struct pf_dir *pf_dir_hold(struct pf_dir *dir);
 void pf_fs_closedir(struct pf_dir *dir);

@@ -220,8 +220,8 @@ void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info)
 void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
 
 /*
- * Records that a folder has no profiles and no archives. stamp: settled; listed: when it was listed, in monotonic ms;
- * folders: it has folders.
+ * Records that a folder has no profiles and no archives. `stamp` is the folder's settled stamp, `listed` is when the folder
+ * was listed in monotonic ms, and `folders` is whether it contains folders.
  */
 void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct pf_stamp *stamp, uint64_t listed,
                         bool folders);
