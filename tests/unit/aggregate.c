@@ -8,7 +8,7 @@
 #include "fs/text/csv.h"
 #include "tests/unit/fake_model.h"
 
-/* Aggregates of a profile's values: totals, and statistics per context. */
+/* Tests the aggregates of a profile's values: totals, and statistics per context. */
 
 static void is_cell(struct pf_cell cell, const char *want, const char *behaviour)
 {
@@ -312,7 +312,7 @@ static void odd_rows_are_left_out(void)
     fake_free(&fake);
 }
 
-/* Many contexts: the sums are the same if they are spilled to a temporary file. */
+/* The sums of many contexts are the same if they are spilled to a temporary file. */
 static void spilling_changes_nothing(void)
 {
     struct fake fake[2];
@@ -341,7 +341,7 @@ static void spilling_changes_nothing(void)
     fake_free(&fake[1]);
 }
 
-/* 10,000 contexts, each with a record of sums: a little less than 1 MB of records. */
+/* Makes 10,000 contexts, each with a record of sums. The records take a little less than 1 MB. */
 static void make_large(struct fake *fake)
 {
     fake_init(fake, 3);
@@ -393,7 +393,7 @@ static int64_t all_of(const struct pf_aggregate *aggregate)
     return sum;
 }
 
-/* Truncates the mapped file of sums: reading it raises SIGBUS, as after a read error of the disk. */
+/* Truncates the mapped file of sums. Reading it then raises SIGBUS, as after a read error of the disk. */
 static void a_disk_that_loses_sums(void)
 {
     struct fake fake;

@@ -2,7 +2,7 @@
 #include "fs/draw/draw.h"
 #include "tests/unit/fake_model.h"
 
-/* callgraph.dot: functions by name, calls between them, and the minimum shares of functions and calls. */
+/* Tests callgraph.dot: functions by name, calls between them, and the minimum shares of functions and calls. */
 
 static char *graph_of(struct fake *fake, unsigned metric)
 {

@@ -112,7 +112,7 @@ struct sample {
     int stage;
 };
 
-/* Opening counts as the load of stage PF_OPENED: it is cancelled too, and repeated with a new profile. */
+/* Opening counts as the load of stage PF_OPENED. It is cancelled too, and repeated with a new profile. */
 static int open_sample(struct sample *sample, struct pf_model *model, struct pf_error *error)
 {
     static const struct pf_options options = {.cache = 1 << 20};

@@ -159,7 +159,7 @@ static void other_events(void)
     file_close(&file);
 }
 
-/* Overlapping slices: loading must not take quadratic time. */
+/* Loading many overlapping slices must not take quadratic time. */
 static void long_chains(void)
 {
     enum { SLICES = 60000 };
@@ -217,7 +217,7 @@ static void probing(void)
 
 #define COUNTER(args) "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"n\",\"args\":" args "}"
 
-/* Writers print doubles with printf or repr: NaN and infinities are accepted as numbers, and the members after them are kept. */
+/* Some writers print doubles with printf or repr. NaN and infinities are accepted as numbers, and the members after them are kept. */
 static void not_finite(void)
 {
     table_reads(

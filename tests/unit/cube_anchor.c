@@ -360,7 +360,7 @@ static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
     forget(&rows);
 }
 
-/* Each call has the exclusive value 1: its inclusive value is the number of calls in its subtree. */
+/* Each call has the exclusive value 1, so its inclusive value is the number of calls in its subtree. */
 static void deep_calls_add_up(uint32_t depth, uint32_t locations)
 {
     struct bytes tar = {0};
@@ -458,7 +458,7 @@ int main(void)
     parameters_are_kept_once();
     threads_have_names_of_their_own();
     wrong_ids_are_fatal();
-    deep_calls_add_up(150000, 1); /* too many values for one batch of sums: many calls, then many threads */
+    deep_calls_add_up(150000, 1); /* many calls, then many threads, exceed a batch of sums */
     deep_calls_add_up(60, 12000);
     systems_may_be_deep();
     metrics_can_be_cancelled();

@@ -154,7 +154,7 @@ static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
     put_doubles(rows, (double[]){1, 2, sum, sum * sum}, 4, big);
 }
 
-/* One metric per element type, each with a single row: the values of main in two locations. */
+/* There is one metric per element type. Each has a single row with the values of main in two locations. */
 static void all_types_in_this_order(bool big)
 {
     static const char anchor[] = ANCHOR(

@@ -149,7 +149,10 @@ static size_t start_of_line(const struct sample *sample, size_t place)
     return place;
 }
 
-/* Writes damaged copies: truncated at the offset, overwritten there and, for some formats, truncated at the start of the line. */
+/*
+ * Writes damaged copies. One is truncated at the offset and one is overwritten there. For some formats, one is truncated at the start of
+ * the line.
+ */
 static void put_damaged(const struct sample *sample, const char *base, size_t place)
 {
     static const unsigned char damage[] = {0xff, 0x00, 0x7f, '}', 0xc3, 0x01};

@@ -338,7 +338,7 @@ static void check_hops_with(struct study *study, const char *table, const char *
     ok(same, "%s of %s: a cursor resumes at every saved position, with any restriction", table, text);
 }
 
-/* Tries damaged positions, as a damaged cache could hold: each must be refused, or the walk must end. */
+/* Tries damaged positions, which a damaged cache could hold. Each must be refused, or the walk must end. */
 static void check_damaged_positions(struct study *study, const char *name)
 {
     struct pf_model *model = &study->model;

@@ -47,7 +47,7 @@ static void finds_what_was_added(void)
     ok(pf_hash_find(&table, 0, pf_is_number, keys, &keys[0]) == PF_NOT_THERE, "a freed table is empty");
 }
 
-/* Makes a pair of words whose unkeyed hash does not depend on `first`: the second word cancels the first. */
+/* Makes a pair of words whose unkeyed hash does not depend on `first`, because the second word cancels the first. */
 static void craft(uint64_t first, uint64_t text[2])
 {
     const uint64_t a = 0x9e3779b97f4a7c15, b = 0xff51afd7ed558ccd;

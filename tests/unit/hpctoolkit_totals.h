@@ -12,7 +12,7 @@ static inline bool close_to(double a, double b)
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* False for metrics without values: a draft of the format declares point values but stores none. */
+/* False for metrics without values. A draft of the format declares point values but stores none. */
 static inline bool has_values(struct pf_model *model, size_t metric)
 {
     char *rows =

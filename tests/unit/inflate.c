@@ -315,7 +315,7 @@ static void check_threads(const char *text, struct bytes bytes)
     pf_inflate_free(view);
 }
 
-/* Compresses the text like bgzip: one gzip member per 60000 bytes, so that no seek point is inside a member. */
+/* Compresses the text as bgzip does, to one gzip member per 60000 bytes, so that no seek point is inside a member. */
 static struct bytes many_members(const char *text)
 {
     struct bytes all = {.at = NULL};
@@ -353,7 +353,7 @@ static void test_places(void)
     free(text);
 }
 
-/* A file of 64 MB of zeros: only the requested part may be unpacked. */
+/* Of a file of 64 MB of zeros, only the requested part may be unpacked. */
 static void test_bomb(void)
 {
     enum { ZEROS = 64 << 20 };

@@ -94,7 +94,7 @@ static void check_seek(void)
     tear_down(&fixture);
 }
 
-/* A large file of numbered lines of many lengths: no line is lost or split at the end of a window. */
+/* In a large file of numbered lines of many lengths, no line is lost or split at the end of a window. */
 static void check_many_lines(void)
 {
     enum { LINES = 60000 };

@@ -2,7 +2,7 @@
 #include "formats/kit/array.h"
 #include "tests/unit/fake_model.h"
 
-/* modules.csv, files.csv, lines.csv and groups.csv: exclusive values by source location, and by common properties of threads. */
+/* Tests modules.csv, files.csv, lines.csv and groups.csv: exclusive values by source location and by common properties of threads. */
 
 #define COLUMNS "functions,exclusive,exclusive_percent,unit,"
 #define LINES   "exclusive,exclusive_percent,unit,line,name,file\n"
@@ -85,7 +85,7 @@ static void locations_of_contexts(void)
     fake_free(&fake);
 }
 
-/* A function's value includes its lines' values: 20, of which the loop has 5 and the line in the loop 3. */
+/* A function's value includes its lines' values. It is 20, of which the loop has 5 and the line in the loop 3. */
 static void frames_hold_their_lines(void)
 {
     static const struct placed nested[] = {

@@ -172,7 +172,7 @@ static void ends(void)
     file_close(&file);
 }
 
-/* Deeply nested nodes that each hold bytes of their own: the total length of all paths is quadratic in the depth. */
+/* Each of many nested nodes holds bytes of its own, so the total length of all paths is quadratic in the depth. */
 static void deep_tree(void)
 {
     enum { DEPTH = 3000 };

@@ -166,7 +166,7 @@ static void useless_partners(void)
     fake_free(&fake);
 }
 
-/* Exclusive values as HPCToolkit defines them: a function's value includes the values of its loops. */
+/* Exclusive values are as HPCToolkit defines them. The value of a function includes the values of its loops. */
 static void frames_alone_count(void)
 {
     struct fake fake;
@@ -402,7 +402,7 @@ static void stacks_with_large_values(void)
     fake_free(&fake);
 }
 
-/* Contexts in the order of their first appearance: a stack comes after its caller's stack, with other stacks in between. */
+/* Contexts are in the order of their first appearance. A stack comes after its caller's stack, with other stacks in between. */
 static void stacks_of_calls_that_took_turns(void)
 {
     struct fake fake;
@@ -679,7 +679,7 @@ static void an_empty_profile(void)
     fake_free(&fake);
 }
 
-/* A million nested calls of f: the n-th record must be neither slow to render nor long. */
+/* There are a million nested calls of f. The n-th record must be neither slow to render nor long. */
 static void a_million_nested_calls(void)
 {
     enum { DEEP = 1000 * 1000 };

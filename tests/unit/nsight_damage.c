@@ -62,7 +62,7 @@ static void test_cut(void)
     free(bytes);
 }
 
-/* Overwrites a few bytes: an error, warnings or wrong rows are acceptable, a crash is not. */
+/* Overwrites a few bytes. An error, warnings or wrong rows are acceptable, but a crash is not. */
 static void test_flipped(void)
 {
     unsigned char *bytes;
@@ -265,7 +265,7 @@ static void test_hostile_schemas(void)
     ok(!export->failed && !*rows(export, "events"), "tables without rowids are not read");
     close_export(export);
 
-    /* The expensive column comes last: SQLite would compute it for each inserted row. */
+    /* The expensive column comes last, because SQLite would compute it for each inserted row. */
     export = export_of(TABLES NAMES "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
                                     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER,"
                                     " demangledName TEXT AS (hex(zeroblob(start))) STORED);"
@@ -278,7 +278,9 @@ static void test_hostile_schemas(void)
     close_export(export);
 }
 
-/* An index that lacks rows of its table: a partial index whose declaration in the schema is then replaced by that of a full one. */
+/*
+ * An index lacks rows of its table. It is made as a partial index, whose declaration in the schema is then replaced by that of a full one.
+ */
 static void test_lying_index(void)
 {
     struct open_export *export = export_of(

@@ -569,7 +569,7 @@ static void test_info(void)
             "info.txt has the members of a file without a header");
 }
 
-/* Many metrics and properties; only metric 7 has a unit among the properties. */
+/* There are many metrics and properties. Only metric 7 has a unit among the properties. */
 static void test_many_units(void)
 {
     enum { METRICS = 10000, PROPERTIES = 49000 };

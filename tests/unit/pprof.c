@@ -63,7 +63,7 @@ static void strings(struct bytes *out, const char *const *texts, size_t n)
     strings(out, (const char *const[]){__VA_ARGS__},                                                         \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Appends a location of up to two lines, of the functions `inner` and `outer` (0: none): outer calls inner. */
+/* Appends a location of up to two lines, of the functions `inner` and `outer` (0: none), of which outer calls inner. */
 static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
 {
     struct bytes location_of = {.size = 0};

@@ -229,7 +229,7 @@ static void random_doubles_are_shortest(void)
         struct pf_decimal d = pf_shortest(value);
         unsigned n = pf_uint_size(d.digits);
         shortest &= n <= 17 && d.digits % 10 != 0 && (n == 1 || reread(rounded(value, n - 1)) != value);
-        /* Doubles below a power of two are half as far apart: the closest decimal of n digits may read back as another double. */
+        /* Doubles below a power of two are half as far apart, so the closest decimal of n digits may read back as another double. */
         struct pf_decimal near = rounded(value, n);
         closest &= near.digits == d.digits || reread(near) != value;
     }

@@ -17,7 +17,7 @@ extern const struct pf_driver marked_driver, beside_driver;
 
 static time_t later; /* seconds that have passed since the test began */
 
-/* All files are an hour old: their times are settled. */
+/* All files are an hour old, so their times are settled. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     long result = syscall(SYS_clock_gettime, clock, now);

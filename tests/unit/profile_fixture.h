@@ -12,8 +12,8 @@
 #include "tests/unit/temp_dir.h"
 
 /*
- * A driver for a made-up format: "PARTITIONS CONTEXTS EVENTS" in digits, and optionally a sibling NAME.extra. Tests can make its stages
- * block and fail.
+ * A driver for a made-up format. A file has "PARTITIONS CONTEXTS EVENTS" in digits, and may have a sibling NAME.extra. Tests can make the
+ * driver's stages block and fail.
  */
 struct control {
     struct gate *gate[PF_STAGES]; /* the gate at which a stage waits first */

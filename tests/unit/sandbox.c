@@ -482,7 +482,7 @@ static void *call_as_x32(void *arg)
     return arg;
 }
 
-/* The whole process must be killed: requests of a single killed thread would never be answered. */
+/* The whole process must be killed, because requests of a single killed thread would never be answered. */
 static void test_other_architecture(char *folder, char *cache)
 {
     pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/fake_model.h"
 
-/* The readable views stay short for profiles of any size: hot.txt, tree.txt and bottom_up.txt. */
+/* The readable views hot.txt, tree.txt and bottom_up.txt stay short for profiles of any size. */
 
 static uint32_t add(struct fake *fake, uint32_t parent, const char *name, unsigned metric, int64_t value)
 {

@@ -73,7 +73,7 @@ static uint64_t process_of(size_t i, size_t n, size_t ordered)
 struct search {
     size_t n, ordered;
     uint64_t limit;
-    struct nsight_lookup lookup; /* not a local of the body: it is freed when the run ends, after the body */
+    struct nsight_lookup lookup; /* not local to the body, because the end of the run frees it later */
     bool right;
 };
 

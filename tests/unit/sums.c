@@ -113,7 +113,7 @@ static void keys_may_come_in_any_order(void)
     pf_sums_free(sums);
 }
 
-/* Adds values at hostile keys: multiplied by the 64-bit golden ratio and folded, all have the same low word. */
+/* Adds values at hostile keys. Multiplied by the 64-bit golden ratio and folded, all of them have the same low word. */
 static void add_to_chosen_keys(void *arg)
 {
     enum { N = 200000 };

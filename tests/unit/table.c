@@ -137,7 +137,7 @@ static void lines_fit(struct fake *fake, struct pf_restriction only, int rows, c
     pf_buf_free(&want);
 }
 
-/* The measured rows add up to the lengths of the texts: of the whole table, of a partition, of a context. */
+/* The measured rows add up to the lengths of the texts of the whole table, of a partition and of a context. */
 static void row_sizes(struct fake *fake)
 {
     struct pf_error error;

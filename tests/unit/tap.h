@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
-/* Test Anything Protocol for the unit tests: each check is one line, the plan comes last. */
+/* The unit tests print the Test Anything Protocol. Each check is one line, and the plan comes last. */
 static int tap_count, tap_failed;
 
 /* Prints the result of a check; the name states the expected behaviour. Returns `passed`. */

@@ -48,7 +48,7 @@ TEMP_DIR const char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* Writes a file in place: an existing file keeps its inode. */
+/* Writes a file in place. An existing file keeps its inode. */
 TEMP_DIR void write_bytes(const char *folder, const char *name, const void *bytes, size_t size)
 {
     int fd = open(path_in(folder, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

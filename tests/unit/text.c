@@ -174,7 +174,7 @@ static struct pf_buf whole_of(const struct story *story)
 /* How read_range makes missing blocks. If NULL, the thread of the test makes them. */
 static pf_text_need *need_of_reader;
 
-/* Reads a range like a file: measures the range if needed, then reads piece by piece. */
+/* Reads a range as a file is read. Measures the range if needed, then reads piece by piece. */
 static int read_range(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
                       struct pf_buf *out, struct pf_error *error)
 {
@@ -319,7 +319,7 @@ static void test_large_reads(void)
     end_story(&story);
 }
 
-/* The cache limits the bytes of all texts, not the number of texts: it holds thousands of small ones. */
+/* The cache limits the bytes of all texts, not the number of texts. It holds thousands of small ones. */
 static void test_small(void)
 {
     struct story story = story_of(20, short_lines, 8);

@@ -4,7 +4,7 @@
 #include "fs/sums/units.h"
 #include "tests/unit/tap.h"
 
-/* Readable values: two decimals in the largest unit in which the value is at least 1. */
+/* A readable value has two decimals in the largest unit in which it is at least 1. */
 
 static void reads(double value, const char *unit, const char *wanted)
 {

@@ -100,7 +100,7 @@ static void test_interrupting(void)
     await_waiters(pool, 2);
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "an operation can be interrupted while it waits");
-    await_step(&load); /* wait until the job runs: a job that is stopped while it is queued never runs */
+    await_step(&load); /* a job that is stopped while it is queued would never run */
     ok(load.stopped == 0, "a job with other waiters continues");
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
        "an interrupted operation no longer waits");

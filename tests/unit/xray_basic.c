@@ -121,7 +121,7 @@ static void tells_arguments(struct log *log)
     put_basic_header(log, 3, 0);
     put_record_argument(log, 1, 5, 1);
     put_record(log, 1, ENTER_ARG, 5, 10);
-    put_record_argument(log, 1, 6, 2); /* its enter record is missing: the call was too deep to be recorded */
+    put_record_argument(log, 1, 6, 2); /* has no enter record, because the call was too deep for one */
     put_record_argument(log, 1, 5, 3);
     put_record(log, 1, ENTER_ARG, 5, 11);
     put_record_argument(log, 2, 5, 4);

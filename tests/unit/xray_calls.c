@@ -123,7 +123,7 @@ static void tells_of_clocks(struct log *log)
     close_log(&opened);
 }
 
-/* Damage can produce the longest possible call: from the lowest TSC to the highest. */
+/* Damage can produce the longest possible call, from the lowest TSC to the highest. */
 static void adds_up_the_longest(struct log *log)
 {
     struct opened opened;

@@ -227,7 +227,7 @@ static void test_positions_meet(struct xray_fold *fold)
     pf_buf_free(&b);
 }
 
-/* Positions come from cache files: a damaged one must be refused, or lead to a harmless walk. */
+/* Positions come from cache files. A damaged one must be refused or lead to a harmless walk. */
 static void test_damaged_positions(struct xray_fold *fold)
 {
     struct xray_fold_state state = {fold};

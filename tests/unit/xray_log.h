@@ -409,7 +409,9 @@ static inline bool tells_error(const char *rows)
     return !strncmp(rows, "error ", 6) || strstr(rows, "\nerror ");
 }
 
-/* Loads all stages, walks all tables. Returns the number of rows of `table`; 0 if the log cannot be opened; SIZE_MAX if a walk fails. */
+/*
+ * Loads all stages and walks all tables. Returns the number of rows of `table`, 0 if the log cannot be opened, or SIZE_MAX if a walk fails.
+ */
 static inline size_t rows_in(const struct log *log, const char *table)
 {
     struct opened opened;

@@ -553,7 +553,7 @@ static void tells_the_map(void)
     remove_place(&place);
 }
 
-/* Ids of a program whose shared objects are instrumented too: object 2, function 5. */
+/* The shared objects of the program are instrumented too. An id consists of the numbers of an object and of a function, here 2 and 5. */
 static void tells_shared_objects(void)
 {
     static struct log log;
@@ -694,7 +694,7 @@ static void demangles_symbols(void)
               "std::vector<int, std::allocator<int> >::push_back(int const&)", "a C++ symbol is demangled");
     demangles("main", "", "a C symbol is not a mangled name");
     demangles("_Z", "", "the prefix of mangled names alone is not a mangled name");
-    /* Each argument consists of two copies of the previous one: 2^30 of them in about 300 bytes. */
+    /* Each argument consists of two copies of the previous one, so about 300 bytes describe 2^30 arguments. */
     char symbol[512] = "_Z1f1TIiiE";
     for (int i = 0; i < 30; i++) {
         char part[16], number = (char)(i < 10 ? '0' + i : 'A' + i - 10);

@@ -21,7 +21,7 @@ static void tells_events(struct log *log)
              "", "version 5: the time of an event is relative to the record before it");
 }
 
-/* The first row has an empty text while the text buffer is still NULL: sanitizers report a copy from NULL. */
+/* The first row has an empty text while the text buffer is still NULL. Sanitizers would report a copy from NULL. */
 static void tells_an_empty_payload_first(struct log *log)
 {
     put_header(log, 5, 0, 4096);
@@ -104,7 +104,7 @@ static void tells_times(struct log *log)
     close_log(&opened);
 }
 
-/* Times must be exact for any frequency: they are compared with 128-bit division. */
+/* Times must be exact for any frequency. They are compared with the results of 128-bit divisions. */
 static void tells_exact_times(struct log *log)
 {
     static const uint64_t frequencies[] = {1,          3,          999999999,        1000000000,
@@ -196,7 +196,7 @@ static void resumes(struct log *log)
     close_log(&opened);
 }
 
-/* A stack too deep to be saved with a position; the row before the position has arguments. */
+/* The stack is too deep to be saved with a position. The row before the position has arguments. */
 static void resumes_deep_stacks(struct log *log)
 {
     enum { DEEP = 70000 };
