@@ -17,8 +17,9 @@
 #include "fs/tree/listing.h"
 #include "fs/version.h"
 
-/* .profilefs: information about the mount. A fixed node has the number 0 and an item of enum control_node. The lists and
- * the tables are texts of snapshots: a node has the number of the snapshot, and its item is the number of the text. */
+/* .profilefs: information about the mount. The node of a fixed file or folder has the number 0 and an item of enum control_node.
+ * The lists and the tables are texts of snapshots. The node of such a text has the number of the snapshot, and the number of the
+ * text as its item. */
 
 enum control_node {
     CONTROL_DIR,
@@ -49,17 +50,17 @@ enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
 /* Seconds until a text's freshness is checked again. */
 enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
 
-/* Items of a snapshot: making its texts, and checking whether they are still fresh. */
+/* Items of a snapshot. MAKE_TEXTS makes all its texts; CHECK checks whether they are still fresh. */
 enum { MAKE_TEXTS, CHECK };
 
 struct control {
     struct pf_fs *fs;
     struct pf_snapshots snapshots;
     struct pf_lock lock;
-    /* The paths of the profiles in the last list, and when it was made in monotonic seconds; 0: none. Guarded by `lock`. */
+    /* The paths of the profiles in the last list, and the monotonic time in seconds when it was made (0: no list). Guarded by `lock`. */
     struct pf_buf listed;
     uint64_t listed_at;
-    /* Size of the status.txt that was opened last, and time of this open in monotonic ms. Guarded by `lock`. */
+    /* The size of the text that the last open of status.txt made, and the monotonic time of that open in ms. Guarded by `lock`. */
     size_t status_size;
     uint64_t status_read;
 };
@@ -138,7 +139,7 @@ static void free_control_snapshot(struct pf_snapshot *snapshot)
     free(snapshot);
 }
 
-/* Keeps the paths of a list made just now. Takes ownership. */
+/* Keeps the paths of a new list for take_listed. Takes ownership of the paths. */
 static void keep_listed(struct control *control, struct pf_buf *paths)
 {
     pf_lock_take(&control->lock);
@@ -149,7 +150,8 @@ static void keep_listed(struct control *control, struct pf_buf *paths)
     pf_buf_free(&old);
 }
 
-/* Moves the paths of the last list to *paths, freed by the caller. Returns `paths`, or NULL if there is no list or it is stale. */
+/* Moves the paths of the last list to *paths, which the caller frees. Returns `paths`, or NULL if there is no list or the list is
+ * stale. */
 static struct pf_buf *take_listed(struct control *control, struct pf_buf *paths)
 {
     pf_lock_take(&control->lock);
@@ -196,7 +198,7 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
-/* Checks if a snapshot is stale. A list is always treated as stale: a check would take as long as making it. */
+/* Replaces a snapshot that is stale. A list counts as stale without a check, which would take as long as making a new list. */
 static int check_control_snapshot(struct control *control, struct pf_snapshot *snapshot,
                                   struct pf_error *error)
 {
@@ -239,7 +241,7 @@ static bool has_control_text(const struct pf_snapshot *snapshot, uint32_t item)
 static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_control_text, NULL,
                                                     free_control_snapshot};
 
-/* Returns a reference to a subject's current snapshot, maybe without texts yet. NULL: out of memory. */
+/* Returns a reference to a subject's current snapshot, whose texts may not be made yet. Returns NULL if out of memory. */
 static struct pf_snapshot *current_snapshot(struct control *control, enum subject subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_by_subject(&control->snapshots, subject);
@@ -275,7 +277,8 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
     return result;
 }
 
-/* The text of a snapshot's node, with the snapshot's subject in *subject; NULL if replaced or evicted. */
+/* Returns the text of a node, and sets *subject to the subject of the text's snapshot. Returns NULL if the snapshot is replaced or
+ * the text is evicted. */
 static struct pf_store *get_control_text(struct control *control, uint64_t ino, enum subject *subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_by_number(&control->snapshots, (uint32_t)(ino >> 40));

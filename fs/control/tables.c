@@ -37,7 +37,7 @@ const char *pf_table_name(uint64_t number)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* A walk over all profiles, one at a time, so that memory does not depend on their number. */
+/* The state of a pass that opens all profiles, one at a time, so that memory does not depend on their number. */
 struct tables_making {
     struct pf_fs *fs;
     const struct pf_buf *listed; /* the paths of all profiles; NULL: not known */
