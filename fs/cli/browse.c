@@ -87,13 +87,13 @@ static size_t prefix_outside_profiles(char *path, size_t size)
 struct typed {
     const char *as;    /* as the user typed it */
     const char *below; /* a path below it that the command reads, with a leading slash, or "" */
-    char *path;        /* both joined; a symbolic link at the end of its existing prefix is resolved */
+    char *path;        /* `as` and `below`; a symbolic link at the end of the existing prefix is resolved */
     char *source;      /* the folder to serve as SOURCE */
     const char *rest;  /* the part of `path` below SOURCE */
 };
 
-/* Sets typed->source to the longest existing prefix of the path, or to the folder of this prefix if it is a file, and typed->rest to
- * what follows. Returns 0, or -1 with errno. */
+/* Sets typed->source to the longest existing prefix of the path or, if that is a file, to the file's folder. Sets typed->rest to the
+ * rest of the path. Returns 0, or -1 with errno. */
 static int find_source(struct typed *typed)
 {
     struct stat st = {0};
@@ -161,9 +161,9 @@ static int follow_link(struct pf_fs *fs, uint64_t link, char **path, size_t at, 
 }
 
 /*
- * Resolves a path below the root to a node; a size that needs a pass is 0. Follows symbolic links within SOURCE; at the end
- * of the path only if `through` is set or a slash follows. EXDEV: a link or `..` leads out of SOURCE. After a link or `..`
- * has changed the path, the walk restarts at the root. Returns 0 or an errno value.
+ * Resolves a path below the root to a node's attributes, in which a size that needs a pass is 0. Follows symbolic links within
+ * SOURCE, but a link at the end of the path only if `through` is set or a slash follows. A link or `..` changes the path, and the
+ * look-up then restarts at the root. Returns 0, EXDEV if a link or `..` leads out of SOURCE, or another errno value.
  */
 static int find_served_entry(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr,
                              struct pf_op *op)
@@ -199,7 +199,7 @@ static int find_served_entry(struct pf_fs *fs, const char *typed, bool through, 
     return result;
 }
 
-/* Reports an error, with the text of *error if that is more specific than the code's, and returns the exit status. */
+/* Reports an error and returns the exit status. Prints the text of *error if that belongs to `code`, otherwise the system's text. */
 static int complain_of(const char *path, int code, const struct pf_error *error)
 {
     if (code == EXDEV)
@@ -274,7 +274,7 @@ static int visit_typed_path(const struct pf_fs_options *options, const struct ty
     return status;
 }
 
-/* Visits the paths in one sandbox that permits all their sources. */
+/* Enters a sandbox that permits reading the sources of all paths, then visits each path. Returns the highest exit status. */
 static int visit_paths(const struct pf_fs_options *options, struct typed *typed, char **sources, size_t n,
                        visit_fn *visit, bool through)
 {
@@ -476,7 +476,7 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 
 /* ---- summary ------------------------------------------------------------------------------------ */
 
-/* Prints the page of one of several profiles, preceded by the profile's path. */
+/* Prints the summary page of one of several profiles, preceded by the profile's path. */
 static int print_page(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)
 {

@@ -93,7 +93,7 @@ static int load_all(struct pf_profile *profile, struct pf_op *op)
     return result;
 }
 
-/* Prints `profilefs: PATH: where: reason`, with line or offset. */
+/* Prints `profilefs: PATH: line N: reason`, or with `offset N` if only the offset is known. */
 static void print_error(const char *path, const struct pf_error *error)
 {
     char place[64] = "";
@@ -108,14 +108,14 @@ static void print_error(const char *path, const struct pf_error *error)
 
 /* ---- index -------------------------------------------------------------------------------------- */
 
-/* A walk that reads the files users usually read first, so that the files' sizes and small texts are cached. */
+/* The state of reading the files that users usually read first, so that the files' sizes and small texts are cached. */
 struct caching {
     struct pf_env *env;
     struct pf_profile *profile;
     struct pf_op *op;
 };
 
-/* Folders with more items are not read. Maximum depth of the walk. */
+/* Folders with more than ITEMS_MAX entries, or at a depth of more than DEPTH_MAX, are not read. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
 static int read_whole_file(struct caching *caching, struct pf_node node)
@@ -135,7 +135,7 @@ static int read_whole_file(struct caching *caching, struct pf_node node)
     return result;
 }
 
-/* Returns true for files that are not precomputed: each needs its own pass, or there can be very many of them. */
+/* Returns true for a file that is not read ahead of time, since it needs a pass of its own or is one of very many. */
 static bool is_left_out(struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)
@@ -298,7 +298,7 @@ static void print_warning(const char *path, const struct pf_cell *row)
            (int)row[4].size, row[4].text);
 }
 
-/* The path of a profile, starting with SOURCE as the user typed it. Allocated; NULL: out of memory. */
+/* Returns the path of a profile or folder, beginning with SOURCE as the user typed it. The caller frees it. NULL: out of memory. */
 static char *typed_path(const struct indexing *checking, const char *path)
 {
     char *typed = NULL;

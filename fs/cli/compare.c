@@ -16,8 +16,8 @@
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs.h"
 
-/* `profilefs compare`: reports what grew and what shrank between the first and the last of several profiles; can fail a
- * CI job. */
+/* `profilefs compare` reports what grew and what shrank between the first and the last of several profiles. With --fail, its
+ * exit status can fail a CI job. */
 
 struct comparison {
     const char *metric; /* NULL: the primary one of the first profile */
@@ -50,7 +50,8 @@ static void complain_of_profile(struct comparison *comparison, const char *path,
 
 /* ---- one profile -------------------------------------------------------------------------------- */
 
-/* Returns true if a profile's primary metric is comparable with a chosen metric of another name: both have the same unit. */
+/* Returns true if two metrics have the same unit after times are converted to ns. A profile's primary metric is then compared even
+ * if it has another name than the chosen metric. */
 static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
 {
     return *a->unit && !strcmp(pf_series_unit(a->unit), pf_series_unit(b->unit));
@@ -257,7 +258,7 @@ static int compare_paths(struct comparison *comparison, const struct pf_fs_optio
     return comparison->status || !comparison->grown.size ? comparison->status : PF_EXIT_GREW;
 }
 
-/* Finds the profiles on disk that the paths refer to. Returns 0, or -1 after printing a message. */
+/* Splits each path into a part on disk, in sources[], and the rest, in rests[]. Returns 0, or -1 after printing a message. */
 static int find_sources(struct comparison *comparison)
 {
     struct stat st;
