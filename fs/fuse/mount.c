@@ -36,7 +36,8 @@ struct launch {
     int read_ahead; /* the mount's read_ahead_kb */
 };
 
-/* Returns in the child with the pipe open; the parent exits with the status that the child sends. */
+/* Forks. The child returns 0 with the pipe open; the parent waits for the status that the child sends, and exits with it. Returns -1
+ * with errno if there is no child. */
 static int go_background(struct launch *launch)
 {
     int ends[2];
@@ -80,8 +81,8 @@ static int open_read_ahead(const char *mountpoint)
 }
 
 /*
- * Called at the first request: the kernel has accepted the reply to FUSE_INIT, so the mount works. Sets the read-ahead (the reply
- * overwrites an earlier value) and lets the parent exit.
+ * Called at the first request, which shows that the kernel has accepted the reply to FUSE_INIT and the mount works. Sets the
+ * read-ahead window, since the reply has overwritten any earlier value, and lets the parent exit.
  */
 static void launched(void *arg)
 {
@@ -105,7 +106,8 @@ static void launched(void *arg)
     launch->pipe = -1;
 }
 
-/* Returns the exit status, and sends it to a parent that still waits. In this case the mount never worked: PF_EXIT_OK becomes a failure. */
+/* Returns the exit status. If the parent still waits, the mount never worked: PF_EXIT_OK becomes a failure, and the status is sent to
+ * the parent. */
 static int finish_launch(const struct launch *launch, unsigned char status)
 {
     if (launch->pipe < 0)
@@ -163,7 +165,7 @@ int pf_clear_dead_mount(const char *mountpoint)
  * sandbox is entered, the unmounter waits until the server ends for any reason, and then unmounts the mount if it still exists.
  */
 struct unmounter {
-    int pipe; /* the server's end; the unmounter waits until it is closed */
+    int pipe; /* the server's end of a pipe; the unmounter waits until it is closed */
     int dead; /* write end of a pipe without a reader, see end_unmounter */
     pid_t id;
 };
@@ -197,7 +199,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
 {
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch >= 0)
-        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* blocks until the server replies */
+        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* waits for the server */
     struct pollfd ends[] = {{.fd = pipe}, {.fd = watch, .events = POLLIN}};
     bool gone = false;
     while (!gone && !(ends[0].revents & (POLLHUP | POLLERR)))
@@ -213,7 +215,7 @@ static _Noreturn void run_unmounter(int pipe, const char *mountpoint, const stru
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
     closefrom(STDIN_FILENO + 1); /* especially /dev/fuse: the connection must end with the server */
-    /* The first request after FUSE_INIT, which shows the server that the mount works. */
+    /* Send the first request after FUSE_INIT, which shows the server that the mount works. */
     struct statx root;
     (void)statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &root);
     bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
@@ -275,8 +277,8 @@ static void end_process(struct pf_mount *mount)
 /* ---- the channel to the kernel -------------------------------------------------------------------- */
 
 /*
- * A direct system call: the sanitizers' wrapper of writev checks the bytes after the call, when the receiver may already have closed
- * the file and another thread may have freed the bytes.
+ * Sends a reply by a direct system call. The sanitizers' wrapper of writev checks the bytes after the call, when the receiver may
+ * already have closed the file and another thread may have freed the bytes.
  */
 static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
 {
@@ -293,7 +295,7 @@ static ssize_t send_greeting(int fd, struct iovec *iov)
     memcpy(&init, iov[1].iov_base, received);
     init.flags |= FUSE_PARALLEL_DIROPS;
     if (init.flags & FUSE_MAX_PAGES)
-        init.max_pages = READ_PAGES; /* libfuse derives it from max_write */
+        init.max_pages = READ_PAGES; /* libfuse has derived it from max_write */
     struct iovec completed[2] = {iov[0], {&init, received}};
     return send_pieces(fd, completed, 2);
 }
@@ -312,7 +314,8 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 
 /*
  * Reads a request. A request can be the consequence of a reply that another thread sent, so this thread must see all of that thread's
- * earlier writes. The kernel's locks guarantee this, but ThreadSanitizer cannot see them; the counter makes the order visible to it.
+ * earlier writes. The kernel's locks guarantee this, but ThreadSanitizer cannot see these locks; the counter `sent` makes the order
+ * visible to ThreadSanitizer.
  */
 static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
 {
@@ -327,8 +330,8 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
  * Without this flag, all look-ups in a folder wait uninterruptibly for the first one. The flag is therefore added when the reply is
  * sent. A libfuse that is built without custom I/O serves without the flag. Returns 0, or -1 after a message.
  *
- * libfuse allocates a buffer of max_write for each worker, and derives the maximum read from max_write. The completed reply raises the
- * maximum read, so that max_write, and the buffers, can be small; otherwise they stay large (op_init).
+ * libfuse allocates a buffer of max_write bytes for each worker, and derives the maximum read from max_write. The edited reply raises
+ * the maximum read, so that max_write can be small, and with it the buffers. If the reply is not edited, both stay large (op_init).
  */
 static int complete_greeting(struct fuse_session *session, struct pf_mount *mount)
 {
@@ -416,7 +419,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
                 end_unmounter(mount->unmounter, session);
-                /* The loop has reset the exit flag; without it, libfuse prints an error for each late reply. */
+                /* Set the exit flag again, which the loop has reset: without it, libfuse prints an error for each late reply. */
                 fuse_session_exit(session);
             }
         }

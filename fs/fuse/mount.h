@@ -19,8 +19,8 @@ struct fuse_args;
 int pf_mount(const struct pf_mount_options *options, struct fuse_args *args);
 
 /*
- * Unmounts a stale profilefs mount at this path, whose server died, and prints a message; such a mount fails every access with
- * ENOTCONN. Returns 0, also if there is no stale mount; -1, after a message, if it could not be unmounted.
+ * Unmounts stale profilefs mounts at this path, and prints a message for each. The server of a stale mount has died, and every access
+ * to the mount fails with ENOTCONN. Returns 0 if no stale mount is left, or -1 after a message.
  */
 int pf_clear_dead_mount(const char *mountpoint);
 

@@ -22,12 +22,12 @@ static struct pf_fs *fs_of(fuse_req_t req)
     return mount->fs;
 }
 
-/* Replies, unless the request is already answered. -ENOENT: this reply was not delivered. */
+/* Replies, unless the request is already answered. The value is -ENOENT if this reply was not delivered. */
 #define REPLY(request, reply) (pf_request_claim(request) ? (reply) : -ENOENT)
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
-/* max_write, which determines the size of the workers' buffers: the minimum of libfuse, since the mount is read-only. */
+/* The value of max_write, which determines the size of the workers' buffers. A read-only mount needs only libfuse's minimum. */
 enum { WRITE_MAX = 4096 };
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
@@ -268,7 +268,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     fuse_reply_err(req, 0);
 }
 
-/* Reads the range from data->fd before the request is claimed, since the file may hang. Returns 0 or an errno value. */
+/* Reads the range from data->fd into memory. Must be called before the request is claimed, since reading may hang. Returns 0 or an
+ * errno value. */
 static int read_data_range(struct pf_data *data)
 {
     size_t got = 0;

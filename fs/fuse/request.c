@@ -13,7 +13,8 @@ enum {
      */
     TICK_MS = 250,
     CHECK_MS = 1000,
-    /* The kernel reports only one signal per request. It may be a harmless one, such as a timer's, followed by a fatal one. */
+    /* Interval of checking a request for which the kernel has reported a signal. The kernel reports only one signal per request. It
+     * may be a harmless one, such as a timer's, followed by a fatal one. */
     RECHECK_MS = 50,
     /* A signal to a caller that /proc does not show ends the wait after this time: Ctrl-C must work, but a periodic timer must not
      * fail every look-up of a cold file. */

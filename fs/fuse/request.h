@@ -25,8 +25,8 @@ struct pf_request {
 };
 
 /*
- * pf_request_begin registers a request, pf_request_end removes it. In between, the watch thread may answer the request, which frees
- * `req`: only a reply after a successful pf_request_claim may use it. Take mount->lock.
+ * pf_request_begin registers a request, pf_request_end removes it. Both take mount->lock. In between, the watch thread may answer the
+ * request, which frees `req`: only a reply after a successful pf_request_claim may use `req`.
  */
 void pf_request_begin(struct pf_request *request, fuse_req_t req);
 void pf_request_end(struct pf_request *request);
@@ -38,7 +38,8 @@ int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
  * Reports the current phase of the shutdown to the watch thread. If PF_JOINING or PF_FREEING takes more than 2 s, SOURCE is
- * unresponsive: the watch thread then ends the process, in PF_JOINING after saving results to the cache, and this function blocks.
+ * unresponsive, and the watch thread ends the process; in PF_JOINING, it first saves results to the cache. Calls of this function
+ * block meanwhile.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

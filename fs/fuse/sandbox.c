@@ -180,7 +180,7 @@ struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct p
 
 /* ---- system calls ----------------------------------------------------------------------------------- */
 
-/* System calls that are allowed with any arguments. SCMP_SYS is negative if the architecture does not have the call. */
+/* System calls that are allowed with any arguments. An item is negative if the architecture does not have the call. */
 static const int allowed[] = {
     /* files by name: Landlock decides which */
     SCMP_SYS(openat),
@@ -265,7 +265,7 @@ static const int allowed[] = {
     SCMP_SYS(seccomp),
 };
 
-/* Compares an argument of type int: the kernel ignores its upper half. */
+/* Compares only the lower half of an argument of type int, since the kernel ignores the upper half. */
 static struct scmp_arg_cmp equals(unsigned argument, uint32_t value)
 {
     return (struct scmp_arg_cmp){argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value};
@@ -277,7 +277,7 @@ enum { CLONE_FLAGS = 1 };
 enum { CLONE_FLAGS = 0 };
 #endif
 
-/* Allows calls whose first arguments match. Returns 0, or a negative errno value. */
+/* Allows some calls only with certain values of their arguments. Returns 0, or a negative errno value. */
 static int allow_some(scmp_filter_ctx filter)
 {
     const struct {
@@ -326,8 +326,9 @@ static int add_rules(scmp_filter_ctx filter)
 #define NEWEST_CALL (SCMP_SYS(pidfd_send_signal) + 469 - 424)
 
 /*
- * Adds a second filter, since libseccomp has no ranges of numbers: calls newer than the lists fail with ENOSYS, so that the C library
- * falls back to older calls. If both filters fail a call, the errno of the newer filter wins. No third filter can be added.
+ * Adds a second filter, since libseccomp has no ranges of numbers. In it, calls newer than the lists fail with ENOSYS, so that the C
+ * library falls back to older calls. If both filters fail a call, the errno of the second filter wins. The second filter also denies
+ * seccomp, so that no third filter can be added.
  */
 static int deny_newer_calls(void)
 {
@@ -362,7 +363,7 @@ static int filter_calls(void)
 
 enum { NOBODY = 65534 };
 
-/* The active layers. */
+/* The state of each layer of the sandbox. */
 struct layers {
     int landlock, seccomp; /* 0: active; otherwise an errno value */
     uid_t user;            /* user that accesses files instead of root; 0: unchanged */
@@ -372,8 +373,8 @@ struct layers {
 /*
  * Changes the effective and saved user from root to a user that owns no files: without Landlock, root could write root's files even
  * without capabilities. The real user stays the mounter, who owns the generated files. Only seccomp prevents a return to root, so this
- * is a no-op on a kernel without seccomp; also in a user namespace without this user, whose root is an ordinary user outside. Returns
- * 0, or -1 with errno.
+ * function is a no-op on a kernel without seccomp. It is also a no-op in a user namespace that lacks the other user, since root of
+ * such a namespace is an ordinary user outside. Returns 0, or -1 with errno.
  */
 static int stop_being_root(struct layers *layers)
 {
