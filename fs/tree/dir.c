@@ -49,7 +49,7 @@ struct pf_dir {
     bool beside;              /* one of the profiles is made from the folder itself */
     bool plain;               /* the folder's stamp is settled, and no profile or archive is among the names counted */
     bool folders;             /* a folder is among the names counted */
-    uint64_t end; /* the offset after the last entry of a profile, or after the last name shown of a folder of SOURCE; 0: not known yet */
+    uint64_t end; /* from this offset on nothing is shown, except virtual folders in a folder of SOURCE; 0: not known yet */
 };
 
 static bool dirent_is_among(const char *names, size_t size, const char *name)
@@ -241,7 +241,6 @@ static void end_reading(struct pf_dir *dir)
         pf_node_ref_close(&ref);
 }
 
-/* The offset from which on nothing is shown; 0: not known yet. */
 static uint64_t known_end(const struct pf_dir *dir)
 {
     pf_lock_take(&dir->fs->lock);
@@ -250,7 +249,7 @@ static uint64_t known_end(const struct pf_dir *dir)
     return end;
 }
 
-/* Records that a reader has reached the end: nothing is shown from `offset` on, except virtual folders. */
+/* Records that a reader has reached the end, and sets dir->end. */
 static void note_end(struct pf_dir *dir, uint64_t offset)
 {
     pf_lock_take(&dir->fs->lock);

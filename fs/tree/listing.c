@@ -89,7 +89,7 @@ static int descending(const void *a, const void *b)
 struct listing_names {
     struct pf_buf text; /* NUL-terminated each */
     size_t count;
-    bool plain;   /* only folders are wanted */
+    bool plain;   /* names of files are left out */
     bool folders; /* at least one entry is a folder or of unknown type */
     bool beside;  /* an entry is called PF_BESIDE_NAME */
 };
@@ -239,7 +239,10 @@ static void push_names(const struct crawl_walk *walk, struct todo *todo, const c
     free(sorted);
 }
 
-/* Pushes the entries of a folder; of a plain one (pf_entry_is_plain), only the folders. An unreadable folder has no entries. 0, or -1 with *error filled. */
+/*
+ * Pushes the entries of a folder. plain: the folder has neither profiles nor archives (pf_entry_is_plain), so only its folders
+ * are pushed. An unreadable folder has no entries. 0, or -1 with *error filled.
+ */
 static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *path, bool plain,
                         struct pf_error *error)
 {

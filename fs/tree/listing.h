@@ -29,7 +29,10 @@ int pf_each_profile(struct pf_fs *fs, const struct pf_buf *listed,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
 
-/* As pf_each_profile with `listed` NULL; also calls `seen` for every folder, before the entries of the folder are visited. */
+/*
+ * As pf_each_profile with `listed` NULL; also calls `seen` for every folder that the walk enters, before the entries of the
+ * folder. The walk may skip a folder that was listed just before and has neither profiles nor folders (pf_entry_is_plain).
+ */
 struct pf_folder;
 typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
 int pf_each_profile_and_folder(struct pf_fs *fs,
