@@ -13,7 +13,7 @@
 
 /*
  * Keyed work: every slow computation is a job with a key (work, owner, number). An operation that needs the result starts the job, or
- * joins the job that is already listed for the key, and waits for it on its own thread.
+ * joins the job that is already listed for the key. Its thread then waits until the job ends.
  */
 
 /*

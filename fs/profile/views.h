@@ -85,8 +85,8 @@ static inline bool pf_is_link(unsigned kind)
 }
 
 /*
- * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
- * not follow links, skip its contents. Also true for PF_EMPTY_PPROF, since pprof tools reject a file without samples.
+ * True for a folder that can be looked up but is not listed. A listed link leads to the folder. Recursive tools do not follow
+ * links, so they skip the folder's contents. Also true for PF_EMPTY_PPROF, since pprof tools reject a file without samples.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {

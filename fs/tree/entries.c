@@ -416,8 +416,8 @@ struct pf_entry *pf_entry_update(struct pf_fs *fs, struct pf_entry *parent, cons
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     remember_profile(entry, info);
     /*
-     * A name whose type changes gets a new node number, since the kernel must not see a number change its type. The nodes of
-     * a profile have numbers of their own: its entry may be reused.
+     * A name whose type changes gets a new node number, since the kernel must not see a number change its type. Nodes of
+     * a profile have numbers made from that of its version, so the entry of a profile may be reused.
      */
     if (entry && entry->type != info->type && entry->type != PF_ENTRY_PROFILE) {
         entry->gone = true; /* not freed while its number has references */

@@ -103,7 +103,7 @@ static void hold_version(struct pf_fs *fs, struct pf_version *version)
     pf_idle_remove(fs, version);
 }
 
-/* Classifies the source again and returns the current version, never `old`, in *renewed, held. 0 or an errno value. */
+/* Classifies the source again. *renewed receives a reference to the current version, which is never `old`. 0 or an errno value. */
 static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed)
 {
     struct pf_entry_info info = {0};
@@ -122,7 +122,7 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
         return ESTALE;
     pf_lock_take(&fs->lock);
     pf_entry_set_info(entry, &info);
-    /* An input other than the entry itself may have changed. The stamp of the entry, for example a directory, is then the same. */
+    /* Make a new version even if the entry's stamp is the same: another input may have changed, such as a file in a directory. */
     if (entry->version == old && same_version(&old->st, &info.st))
         pf_version_make_stale(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);

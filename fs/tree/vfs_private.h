@@ -304,8 +304,8 @@ void pf_node_stat(const struct pf_version *version, const struct pf_access *acce
                   struct stat *st);
 
 /*
- * An operation's reference to a node in the newest version of its profile, resolved from a node number. Holds the
- * version, the profile and its files until pf_node_ref_close.
+ * An operation's reference to a node. It is made from a node number and refers to the newest version of the profile. It holds
+ * the version, the profile and the profile's files until pf_node_ref_close.
  */
 struct pf_node_ref {
     struct pf_version *version;
@@ -329,8 +329,8 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
                      struct pf_op *op);
 void pf_node_ref_close(struct pf_node_ref *ref);
 /*
- * True if users other than the mounter have access, and the access rights have changed since the reference was opened
- * because more inputs have been read.
+ * True if users other than the mounter have access, and inputs that have been read since the reference was opened have
+ * changed the access rights.
  */
 bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
