@@ -222,7 +222,10 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-/* Caches the partition's cells in walk->named, since rows mostly come in runs of one partition. name_context caches those of the context. */
+/*
+ * Caches the partition's cells in walk->named, since rows mostly come in runs of one partition. name_context caches those of the
+ * context.
+ */
 static void name_partition(struct table_walk *walk, int64_t partition)
 {
     walk->partition = partition;
