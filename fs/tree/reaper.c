@@ -200,9 +200,9 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues jobs that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles,
- * queues closing only the files: if the version is stale, if it has been idle for FILES_MS, or, while too many idle
- * profiles have open files, in LRU order.
+ * Queues jobs that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles, only
+ * the files are closed: those of stale versions, those idle for FILES_MS, and, while too many idle profiles have open files,
+ * those of the least recently used versions.
  */
 static void pick_files(struct pf_fs *fs)
 {
