@@ -42,7 +42,7 @@ struct progress {
     struct pf_op op;
     bool shown;           /* standard error is a terminal */
     const char *path;     /* of the current profile */
-    const char *source;   /* not NULL: its progress is printed every REPORT_MS if not `shown` */
+    const char *source;   /* not NULL: a line on the progress through SOURCE is printed every REPORT_MS */
     uint64_t start, next; /* monotonic ms: the start, and when to print the next line */
     unsigned long profiles;
 };

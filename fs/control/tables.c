@@ -28,7 +28,7 @@ static const struct {
     [WARNINGS] = {"warnings.csv", "line,offset,severity,code,path,text\n"},
 };
 
-enum { IN_MEMORY = 4 << 20 }; /* bytes of each text in memory; a longer text takes a descriptor */
+enum { IN_MEMORY = 4 << 20 }; /* maximum size of a text in memory, in bytes; a larger text is in a file */
 
 const char *pf_table_name(uint64_t number)
 {

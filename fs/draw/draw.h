@@ -34,7 +34,8 @@ struct pf_walk *pf_timeline_walk(struct pf_model *model, struct pf_error *error)
 /* Returns the table "scaling" of a profile's metrics, with one column per point; NULL if the profile has none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* A chart of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
+/* A chart of a metric's values over a parameter of the profile's points, with one line for each of the largest contexts. Both axes
+ * are logarithmic. */
 struct pf_walk *pf_scaling_walk(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /* The texts of a chart of one metric in several runs. All pointers are borrowed. */

@@ -6,9 +6,10 @@
 #include <sys/types.h>
 
 /*
- * FUSE reports only the first signal for the caller of a request, without its number. Only some signals should end a wait: fatal
- * ones, and those that ask a process to stop (INT, TERM, QUIT, HUP), even if they are caught; a timer's signal should not.
- * pf_signal_ends_wait returns whether such a signal is pending for the thread `tid`; PF_UNKNOWN if /proc does not show the thread.
+ * FUSE reports only the first signal for the caller of a request, and not the signal's number. Only some signals should end a wait:
+ * fatal ones, and those that ask a process to stop (INT, TERM, QUIT, HUP), even if they are caught. A timer's signal should not.
+ * pf_signal_ends_wait returns whether a signal that should end a wait is pending for the thread `tid`; PF_UNKNOWN if /proc does not
+ * show the thread.
  */
 enum pf_answer { PF_NO, PF_YES, PF_UNKNOWN };
 enum pf_answer pf_signal_ends_wait(pid_t tid);

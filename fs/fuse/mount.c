@@ -128,7 +128,7 @@ static int take_away(const char *mountpoint)
 {
     if (geteuid() == 0)
         return umount2(mountpoint,
-                       MNT_DETACH | MNT_FORCE | UMOUNT_NOFOLLOW); /* forced: ends requests without a server */
+                       MNT_DETACH | MNT_FORCE | UMOUNT_NOFOLLOW); /* forced: fails requests that hang */
     pid_t child = fork();
     if (child == 0) {
         execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", mountpoint, (char *)NULL);
@@ -180,7 +180,7 @@ static bool same_mount(const char *mountpoint, const struct statx *mount)
             pf_is_own_mount(makedev(now.stx_dev_major, now.stx_dev_minor), NULL));
 }
 
-/* Returns true if inotify reported the unmount. (Ids of mounts and devices do not show it: the kernel reuses them at once.) */
+/* Returns true if inotify reported the unmount. Ids of mounts and devices cannot show it, since the kernel reuses them at once. */
 static bool has_gone(int watch)
 {
     char room[4096] __attribute__((aligned(__alignof__(struct inotify_event))));

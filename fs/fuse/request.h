@@ -8,14 +8,15 @@
  * A request in progress, on the stack of the libfuse thread that serves it.
  *
  * A thread that hangs in a system call on an unresponsive file cannot be interrupted. The watch thread of the mount therefore checks
- * all requests. If a signal is pending that should end the caller's wait, or if the session is over, it replies EINTR instead of the
- * request's own thread; that thread later releases the result that it cannot deliver. The header is private to this folder.
+ * all requests. If a signal is pending that should end the caller's wait, or if the session is over, the watch thread replies EINTR
+ * instead of the request's own thread. That thread then releases its result, which it cannot deliver. The header is private to this
+ * folder.
  */
 struct pf_request {
     fuse_req_t req;
     struct pf_mount *mount;
     pid_t caller;
-    atomic_bool answered; /* the thread that sets it replies, and may use `req` until then */
+    atomic_bool answered; /* the thread that sets it sends the reply, which frees `req` */
     struct pf_op op;
 
     /* guarded by mount->lock */

@@ -320,8 +320,8 @@ static int add_rules(scmp_filter_ctx filter)
 }
 
 /*
- * Number of file_setattr, the newest call of Linux 6.17; the lists above do not consider newer calls. Since pidfd_send_signal (424),
- * all architectures number calls alike (MIPS from another base).
+ * Number of file_setattr, the newest call of Linux 6.17; the lists above do not consider newer calls. From pidfd_send_signal (424) on,
+ * all architectures give calls the same numbers, except that MIPS adds an offset.
  */
 #define NEWEST_CALL (SCMP_SYS(pidfd_send_signal) + 469 - 424)
 

@@ -81,7 +81,7 @@ void pf_changes_free(struct pf_changes *changes)
 
 enum { WIDTH = 14, PERCENT_WIDTH = 10 };
 
-/* Appends right-aligned text, after at least one blank. */
+/* Appends text, right-aligned in a column of `width` bytes and after at least one blank. */
 static void add_padded(struct pf_buf *out, const char *text, size_t width)
 {
     pf_buf_char(out, ' ');

@@ -322,7 +322,7 @@ static void visit_run(struct run_visits *visits, unsigned i)
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, comparison->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
-    /* Make the order that add_run_values needs before the turn, since other threads may wait during the turn. */
+    /* Before the turn, make the order that add_run_values needs: other threads may wait during the turn. */
     struct pf_order *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_order_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);

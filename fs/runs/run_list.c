@@ -189,7 +189,7 @@ struct entry_digest {
     uint64_t digest;
 };
 
-/* Adds an entry of a folder to the digest, commutatively: entries come in any order. */
+/* Adds an entry of a folder to the digest. The digest is a commutative sum, since entries come in any order. */
 static int digest_entry(void *arg, const char *name, unsigned char type)
 {
     struct entry_digest *entries = arg;

@@ -76,7 +76,7 @@ static uint32_t node_metric(uint32_t node)
     return (node - METRIC) / METRIC_NODES;
 }
 
-/* The role of a metric's node: CHANGES_DIR, EXPORT_DIR, or from TEXT on its texts. */
+/* Returns the role of a metric's node: CHANGES_DIR, EXPORT_DIR, or TEXT plus the number of a text. */
 static uint32_t node_role(uint32_t node)
 {
     return (node - METRIC) % METRIC_NODES;

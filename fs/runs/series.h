@@ -43,7 +43,7 @@ struct pf_change {
     struct pf_optional_number percent;                /* change in percent of |first|; absent if first is 0 */
     struct pf_optional_number min, mean, max, stddev; /* over the runs that have a value */
     unsigned runs; /* runs that have a value; 0: only `others` has values */
-    int since;     /* the run at which the best two-level fit steps; -1: the step is within the noise */
+    int since;     /* the first run after a step of the values (see pf_find_step); -1: there is none */
 };
 
 /* Reads the values of the next name, in order of first appearance. Returns 1 with *change filled, which is valid until the next

@@ -211,12 +211,12 @@ static bool is_exclusive(const struct pf_metric *metric)
 {
     if (!strcmp(metric->scope, "exclusive"))
         return true;
-    /* A format-specific scope such as "function": exclusive if the values of callers and callees add up. */
+    /* A metric with a format-specific scope such as "function" is exclusive if it adds up over all contexts or all frames. */
     return metric->scope[0] && strcmp(metric->scope, "inclusive") != 0 &&
            (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES);
 }
 
-/* The metric of the lowest rank is the primary one; among equal ranks, the first. */
+/* Returns the rank of a metric as the primary one. The metric with the lowest rank is chosen, and the first among equal ranks. */
 static int metric_rank(const struct pf_metric *metric)
 {
     enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };

@@ -12,7 +12,8 @@ enum { REAL = 1, EXCEEDS_TOTAL = 2 };
 
 /* ---- contexts: a count; then for each its number, and its only value or its sum ------------------- */
 
-/* A context's entry begins with a number, `head`: twice the context's number, plus 1 if the context has one value only. */
+/* Returns true if a context's entry holds one value instead of a sum. The entry begins with `head`: twice the context's number,
+ * plus 1 if the context has only one value. */
 static bool is_one(uint64_t head)
 {
     return head & 1;

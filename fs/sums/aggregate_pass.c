@@ -92,7 +92,7 @@ static inline void add_to_context(struct pf_context_sum *sum, double *mean, cons
         sum->deviation += (value->d - before) * (value->d - *mean);
 }
 
-/* One metric in one context, while values are added. */
+/* The sum of one metric in one context, while values are added to it. */
 struct value_target {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;

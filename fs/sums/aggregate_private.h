@@ -26,8 +26,8 @@ struct pf_arena {
     atomic_bool lost; /* part of the file could not be read and was replaced by zeros */
 };
 
-/* A sparse array over contexts or partitions: only the chunks in use are allocated, since a database with a thousand
- * metrics has values of most metrics in few contexts only. */
+/* A sparse array over contexts or partitions. Only the chunks in use are allocated, since in a database with a thousand
+ * metrics, most metrics have values in few contexts. */
 enum { PF_SPARSE_CHUNK = 256 }; /* items */
 struct pf_sparse_array {
     char **chunks; /* each NULL or of PF_SPARSE_CHUNK items; the last one may be shorter */
@@ -125,7 +125,8 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
 /* Prefetch the sum of a context, for callers that access contexts in random order. pf_context_prefetch prefetches the slot.
- * pf_context_prefetch_record prefetches the record, and must read the slot for that: it is called some time later. */
+ * pf_context_prefetch_record reads the slot and prefetches the record, so it should be called when the slot has arrived in the
+ * processor's cache. */
 void pf_context_prefetch(const struct pf_context_sums *sums, size_t context);
 void pf_context_prefetch_record(const struct pf_context_sums *sums, size_t context);
 
@@ -225,7 +226,7 @@ struct pf_partners {
 };
 struct pf_partners pf_partners_of(const struct pf_model *model, unsigned metric);
 
-/* One metric's values by context, while they are computed. */
+/* The exclusive and inclusive values of one metric by context, while they are computed. */
 struct pf_values {
     struct pf_aggregate *aggregate;
     const struct pf_tree *tree;

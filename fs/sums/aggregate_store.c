@@ -67,7 +67,8 @@ static bool take_heap(struct pf_arena *arena, size_t size)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
-/* Segment sizes double, so that few segments are needed and a small profile takes little. Multiples of the page size. */
+/* Returns the size of the next segment, a multiple of the page size. Sizes double, so that a large profile needs few segments and
+ * a small one little memory. */
 static size_t next_size(const struct pf_arena *arena, size_t least)
 {
     size_t size = SEGMENT_MIN;
@@ -80,7 +81,7 @@ static size_t next_size(const struct pf_arena *arena, size_t least)
     return size;
 }
 
-/* Allocates the file's blocks before mapping them: a full disk is an error here, not a SIGBUS later. */
+/* Allocates the file's blocks before mapping them, so that a full disk is an error here and not a SIGBUS later. */
 static char *map_spill(struct pf_arena *arena, size_t size, struct pf_guard **guard, struct pf_error *error)
 {
     if (arena->file < 0 && (arena->file = pf_spill_file(error)) < 0)

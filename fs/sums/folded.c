@@ -96,8 +96,8 @@ static size_t blank_before_number(const struct pf_cell *name)
     return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
 }
 
-/* Replaces semicolons, and the blanks that a reader of folded stacks would misread: readers strip blanks at the ends of a
- * name, and flamegraph.pl reads a name's number before the value as a second value. */
+/* Semicolons become colons. Blanks that readers of folded stacks would misread are escaped: readers strip blanks at the ends
+ * of a name, and flamegraph.pl takes a number at the end of a name for a second value. */
 void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 {
     size_t from = 0, blank = blank_before_number(name);

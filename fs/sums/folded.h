@@ -23,7 +23,7 @@ struct pf_folded_unit {
 };
 struct pf_folded_unit pf_folded_unit_of(const struct pf_model *model, unsigned metric);
 
-/* True if a value appears in the folded stacks: it rounds to at least 1. */
+/* True if a value appears in the folded stacks, that is, if it rounds to at least 1. */
 bool pf_is_folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real);
 /* The folded value, or 0 if it exceeds 32 bits. */
 uint32_t pf_folded_value(const struct pf_folded_unit *unit, const union pf_number *number, bool real);

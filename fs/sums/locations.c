@@ -140,8 +140,8 @@ struct location_lines {
 };
 
 /* Makes the exclusive values of contexts disjoint. If an exclusive metric adds up over frames, a frame's value includes the
- * values of the frame's loops and lines. Each of these is therefore subtracted from the nearest context above it in the frame
- * that has a value. */
+ * values of the frame's loops and lines. Each of these is therefore subtracted from the nearest context above it that belongs to
+ * the frame and has a value. */
 static void subtract_nested(struct pf_values *values, const uint32_t *head)
 {
     const struct pf_tree *tree = values->tree;

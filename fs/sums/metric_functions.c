@@ -15,7 +15,7 @@
 
 #define NO_NUMBER UINT32_MAX
 
-/* Numbers functions or pairs in order of first appearance. */
+/* The numbers of functions or pairs, in order of first appearance. */
 struct numbering {
     enum pf_order_kind kind;
     const uint32_t *head; /* call graph only: by context, the head of its function; otherwise NULL */
@@ -122,7 +122,7 @@ static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
 }
 
 /* Marks in outermost[] the contexts that have no ancestor with the same key. inside[] is scratch: for each key, the number of
- * contexts on the path from the root to the current context. */
+ * contexts with this key on the path from the root to the current context. */
 static void find_outermost(const struct pf_values *values, const struct numbering *numbering,
                            uint32_t *inside, bool *outermost)
 {

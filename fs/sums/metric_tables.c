@@ -140,7 +140,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- the views ---------------------------------------------------------------------------------- */
 
-/* The records that a view walks over; all views except stacks have a header line before them. */
+/* The kind of records of a view. All views except stacks.folded have a header line before the records. */
 enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, MODULES, FILES, LINES, STACKS };
 
 static const struct table_view {
@@ -224,7 +224,7 @@ static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items it
     return walk->aggregate->n_contexts;
 }
 
-/* Gets the order that the view needs, and sets the number of positions. */
+/* Gets the order that the view needs, and sets walk->end. */
 static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;

@@ -5,8 +5,8 @@
 #include "fs/sums/folded.h"
 
 /*
- * Orders: the functions, contexts or source locations of a metric with their values, in the order of a view. Used by the views below
- * metrics/, runs/, the tables over several profiles, and pictures.
+ * An order is a list of the functions, contexts or source locations of a metric with their values, sorted for a view. Orders are
+ * used for the views below metrics/, for runs/, for the tables over several profiles, and for pictures.
  */
 
 struct pf_folded_line;
@@ -65,8 +65,7 @@ struct pf_order {
     union pf_number *exclusive;    /* PF_BY_STACK: by context */
     struct pf_folded_line *folded; /* PF_BY_STACK: in preorder; siblings by index */
     uint32_t n_folded;             /* number of items in folded[] */
-    /* PF_BY_STACK: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough to
-     * be cut. */
+    /* PF_BY_STACK: by context, the last frame of its stack before the cut (see pf_find_outer); NULL if no stack is cut. */
     uint32_t *outer;
     uint64_t left_out; /* PF_BY_STACK: number of positive values that round to 0 */
 
@@ -79,7 +78,8 @@ struct pf_order {
     struct pf_strings *strings; /* names of functions or locations; NULL: use the tree's strings */
 };
 
-/* The cells of a row of functions.csv, from an order by function. Number cells may point into the order. */
+/* Indexes of the cells of a row of functions.csv, which pf_function_cells fills from function i of an order by function. Number
+ * cells may point into the order. */
 enum {
     PF_FUNCTION_KIND,
     PF_FUNCTION_CONTEXTS,

@@ -25,7 +25,7 @@ void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real,
 void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width);
 enum { PF_PERCENT_WIDTH = 7 }; /* of "999.99%" */
 
-/* Appends an inclusive value and its share of `whole`, separated by blanks; dashes if the value is `unknown`. */
+/* Appends an inclusive value and its share of `whole`, separated by `blanks` blanks. Appends dashes if the value is `unknown`. */
 void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool unknown,
                       double whole, size_t width, size_t blanks);
 

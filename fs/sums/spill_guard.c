@@ -8,7 +8,7 @@
 
 #include "formats/kit/lock.h"
 
-/* The signal handler walks the list without a lock: entries are never freed, only reused. */
+/* An item of the list of guards. Items are never freed, only reused, since the signal handler walks the list without a lock. */
 struct pf_guard {
     struct pf_guard *next;
     _Atomic(char *) base; /* NULL: unused */

@@ -43,8 +43,8 @@ struct tree_walk {
 
 /* ---- what is left out --------------------------------------------------------------------------- */
 
-/* Sets the least inclusive value that gets a line. Nothing is left out if the total is not positive and finite, or if
- * inclusive values are negative: a descendant's value may then exceed its ancestor's. */
+/* Sets the least inclusive value that gets a line. Nothing is left out if the total is not positive and finite, or if some
+ * inclusive value is negative, since the value of a context may then exceed that of its caller. */
 static void find_lower_bound(struct tree_walk *walk)
 {
     const struct pf_values *values = &walk->values;
