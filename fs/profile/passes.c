@@ -241,7 +241,7 @@ static void store_sums(struct pf_profile *profile)
         pf_lock_take(&profile->lock);
         more = pack_next_sums(profile, &metric, &out);
         pf_lock_drop(&profile->lock);
-        out.failed |= !pf_profile_intact(profile); /* packing may have found that spilled aggregates are lost */
+        out.failed |= !pf_profile_intact(profile); /* packing may have found that aggregates are lost */
         if (more)
             pf_datum_put(profile, pf_profile_open_key(profile), PF_DATUM_SUMS, (uint64_t)metric + 1, &out);
         pf_buf_free(&out);

@@ -49,7 +49,7 @@ bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t 
     *file = (struct pf_node){PF_WARNINGS_CSV, 0};
     if (i < LEADS && !pf_folder_find(profile, (struct pf_node){PF_METRIC_DIR, summary.item},
                                      lead_name(model, &leads[i], room), file))
-        *file = (struct pf_node){PF_INFO, 0}; /* no such file: info.txt, whose size is cheap, is measured instead */
+        *file = (struct pf_node){PF_INFO, 0}; /* no such file: measure info.txt instead, which is cheap */
     return i <= LEADS;
 }
 

@@ -36,8 +36,8 @@ struct pf_dir {
     size_t names_size;
     struct pf_stamp stamp; /* of the folder of SOURCE, before its names were read */
     uint64_t opened;       /* when the folder was opened, in monotonic ms */
-    bool in_profile; /* a folder inside a profile */
-    bool superseded; /* the node number belongs to an old version */
+    bool in_profile;       /* a folder inside a profile */
+    bool superseded;       /* the node number belongs to an old version */
 
     /* Guarded by fs->lock; `folder` and `ref` are not closed while a reader uses them: */
     unsigned readers;         /* calls of pf_fs_readdir in progress */
@@ -47,9 +47,9 @@ struct pf_dir {
     size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
     uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
-    bool plain;               /* the folder's stamp is settled, and no profile or archive is among the names counted */
-    bool folders;             /* a folder is among the names counted */
-    uint64_t end; /* from this offset on nothing is shown, except virtual folders in a folder of SOURCE; 0: not known yet */
+    bool plain;               /* the stamp is settled, and no profile or archive has been counted */
+    bool folders;             /* a folder has been counted */
+    uint64_t end;             /* only virtual folders are shown from this offset on; 0: not known yet */
 };
 
 static bool dirent_is_among(const char *names, size_t size, const char *name)

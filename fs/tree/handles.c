@@ -17,11 +17,11 @@ struct pf_handle {
     struct pf_file *file;  /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
     int fd;                /* a passed-through file, or -1 */
     struct pf_store *text; /* a text of a virtual folder, or NULL */
-    uint64_t start, end;   /* the shown file begins at `start` of the opened file; its size is at most `end` */
+    uint64_t start, end;   /* offset of the shown file in the opened file; maximum size of the shown file */
     struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
-    struct pf_walk *walk;  /* a generated file that is read once */
+    struct pf_walk *walk;    /* a generated file that is read once */
     struct pf_profile
-        *profile; /* the profile of `file` or `walk`, with its files held open; replaced together with `file` */
+        *profile; /* the profile of `file` or `walk`, its files held open; replaced together with `file` */
     struct pf_buf passage; /* result of the last read of `walk` */
     char *bytes;           /* a small text: error.txt, or a text of a virtual folder */
     size_t size;
@@ -184,7 +184,7 @@ void pf_fs_close(struct pf_handle *handle)
 
 bool pf_handle_keeps_cache(const struct pf_handle *handle)
 {
-    return handle->version || handle->text; /* node numbers in profiles and of stored texts are never reused */
+    return handle->version || handle->text; /* the numbers of these nodes are never reused */
 }
 
 bool pf_handle_is_direct(const struct pf_handle *handle)

@@ -430,7 +430,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
            pf_lock_wait_until(&fs->lock, &fs->reaper.progress, &until) != ETIMEDOUT) {
     }
     struct pf_service_job *job =
-        fs->reaper.n_services ? NULL : take_service_job(fs); /* without service threads, this thread does one job */
+        fs->reaper.n_services ? NULL : take_service_job(fs); /* without service threads, do one job here */
     pf_lock_drop(&fs->lock);
     if (job)
         do_service_job(fs, job);

@@ -120,7 +120,7 @@ int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **han
 struct pf_handle *pf_handle_hold(struct pf_handle *handle);
 void pf_fs_close(struct pf_handle *handle);
 /* How the kernel should cache a handle: */
-bool pf_handle_keeps_cache(const struct pf_handle *handle); /* the contents under this node number never change */
+bool pf_handle_keeps_cache(const struct pf_handle *handle); /* contents of the node number never change */
 bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached */
 /* True if the file differed at open from the attributes last returned for its number. */
 bool pf_handle_has_changed(const struct pf_handle *handle);
@@ -164,7 +164,7 @@ enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER,
 /* The result of examining an entry of SOURCE. */
 struct pf_entry_info {
     enum pf_entry_type type;
-    bool packed; /* DIR: an archive shown as a folder; st is adjusted to a folder */
+    bool packed;   /* DIR: an archive shown as a folder; st is adjusted to a folder */
     bool unprobed; /* DIR: probing has timed out; the folder may be a profile */
     struct stat st;
     const struct pf_driver *driver; /* PROFILE only */

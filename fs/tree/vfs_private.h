@@ -83,7 +83,7 @@ struct pf_version {
     bool listed;                      /* in the list of idle versions: loaded, without users */
     bool has_files;                   /* if listed: the files may be open */
     uint64_t idle_since;              /* if listed: since when, in monotonic ms */
-    struct pf_retry retry;            /* failures with EMFILE or ENFILE after which the profile was reopened */
+    struct pf_retry retry;            /* EMFILE and ENFILE failures, retried by reopening the profile */
     struct pf_version *newer, *older; /* neighbours in the idle list */
 };
 
