@@ -51,7 +51,7 @@ struct pf_pool {
     unsigned for_passes;       /* configured number of threads */
     unsigned threads;          /* started threads, without extra ones */
     unsigned running, stalled; /* number of jobs on the pool's threads; number of these that are stalled */
-    unsigned extra; /* number of extra threads, which run jobs that would otherwise wait for stalled ones */
+    unsigned extra;   /* number of extra threads, which run jobs that would otherwise wait for stalled ones */
     unsigned tick_ms; /* interval of pf_pool_tick; tests set it before the first job */
     bool ticks;       /* the ticking thread has been started */
     bool ticker_waits; /* the ticking thread waits for a job */

@@ -18,15 +18,15 @@
  */
 struct pf_text {
     /* Set by the owner before use. */
-    uint64_t id;                                                   /* never reused in this process */
-    struct pf_walk *(*walk)(void *owner, struct pf_error *error);  /* returns a new walk at the start */
+    uint64_t id;                                                  /* never reused in this process */
+    struct pf_walk *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
     void *owner;
 
     struct pf_lock lock; /* guards the members below */
     bool sized;
     uint64_t size;
     struct pf_checkpoints own;           /* grown by measuring */
-    const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; borrowed, or NULL */
+    const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; or NULL */
     size_t first, end;                   /* range of the shared checkpoints that belongs to this text */
     bool of_partition;                   /* use `partition` of the shared checkpoints as offset, not `full` */
     uint64_t measured;                   /* checkpoints are complete up to this offset */
