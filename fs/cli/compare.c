@@ -25,7 +25,7 @@ struct comparison {
     double fail, min; /* in percent; fail < 0: never fail */
     unsigned n;
     char *const *paths; /* as the user typed them */
-    char **sources;     /* owned: the existing prefix of each path on disk, outside mounts of this program */
+    char **sources;     /* owned: the existing prefix of each path's location on disk (see pf_path_on_disk) */
     char **rests; /* owned: the rest of each path, which leads to a member of an archive; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */

@@ -54,7 +54,7 @@ const char *svg_colour(const char *text, size_t size);
 /* Appends a number for readers: an integer below 10^15 exactly, any other number with ten digits. */
 void svg_number(struct pf_buf *out, double value);
 
-/* Returns the smallest step of 1, 2 or 5 times a power of ten with which `most` steps reach `high`, which must be positive. */
+/* Returns the smallest step of 1, 2 or 5 times a power of ten such that `most` steps reach `high`. `high` must be positive. */
 double svg_step(double high, unsigned most);
 
 #endif

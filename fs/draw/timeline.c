@@ -219,7 +219,7 @@ static void add_axis(struct pf_buf *out, const struct timeline *line)
         add_tick(out, line, SVG_MARGIN + NAMES + (end > 0 ? PLOT * step * i / end : 0), step * i, unit);
 }
 
-/* Appends a row's background and the name of its first thread; the name's title also gives the number of other threads in the row. */
+/* Appends a row's background and the name of the row's first thread. A tooltip also shows the number of other threads in the row. */
 static void add_timeline_name(struct pf_buf *out, const struct timeline *line, size_t row)
 {
     size_t first = (row * line->threads + line->rows - 1) / line->rows;

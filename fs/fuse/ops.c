@@ -152,9 +152,9 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 }
 
 /*
- * Appends an entry to a reply; returns the bytes it needs. With readdirplus, an entry has attributes if they are cheap; a file whose
- * size requires a pass gets name and type only (inode number 0), so that listing a folder computes no size. The request passed to
- * libfuse is NULL: libfuse does not use it, and it may be freed already.
+ * Appends an entry to a reply and returns the number of bytes that the entry needs. With readdirplus, an entry has attributes if they
+ * are cheap. A file whose size requires a pass has only a name and a type (inode number 0), so that listing a folder computes no size.
+ * The request passed to libfuse is NULL, since libfuse does not use it and the actual request may be freed already.
  */
 static size_t add_dirent(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
                          const struct pf_attr *attr)

@@ -440,7 +440,7 @@ int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
     return 0;
 #else
     struct layers layers = {0};
-    /* The C library loads libgcc_s when a thread is cancelled, as libfuse does at shutdown; the sandbox would deny that. */
+    /* Load libgcc_s before the sandbox denies it. The C library needs it to cancel a thread, as libfuse does at shutdown. */
     dlopen("libgcc_s.so.1", RTLD_NOW);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return pf_fail(error, errno, "cannot set no_new_privs: %s", strerror(errno));

@@ -6,7 +6,8 @@
 
 /*
  * Comparisons of the runs of a folder of SOURCE. All functions must be called on the thread of a pass; the passes over the runs
- * are part of that pass. They return 0, or -1 with *error filled and nothing to free. The header is private to this folder.
+ * are part of that pass. Each function returns 0, or -1 with *error filled and nothing to free. The header is private to this
+ * folder.
  */
 
 /* A metric that two or more runs have. */

@@ -5,7 +5,7 @@
 #include "fs/tree/vfs.h"
 
 /*
- * What the tables over several profiles show of one profile: its metrics, its row of the summary, the functions of its primary
+ * The data of one profile for the tables over several profiles: its metrics, its row of the summary, the functions of its primary
  * metric, and its warnings. Excerpts are cached between mounts, so that an archive that was read once need not be opened
  * again.
  */
@@ -43,7 +43,7 @@ void pf_excerpt_put(struct pf_profile *profile, const struct pf_entry_info *info
 
 /* Reads the metric at offset *at (0: the first) and advances *at. Returns false after the last metric. */
 struct pf_excerpt_metric {
-    const char *name, *unit, *dir; /* owned by the excerpt; dir: its folder in the profile */
+    const char *name, *unit, *dir; /* owned by the excerpt; dir: the metric's folder */
     bool primary;
 };
 bool pf_excerpt_metric(const struct pf_excerpt *excerpt, size_t *at, struct pf_excerpt_metric *metric);

@@ -22,8 +22,8 @@ struct pf_run_list {
     uint64_t others; /* digest of the folder's other files, since a run can be made from several files */
 };
 
-/* Lists the runs of an open folder, whose path is relative to SOURCE. Returns 0 with *list filled; ENOENT if there are too
- * few runs, or if a profile is made from the folder's files; otherwise an errno value. */
+/* Lists the runs of an open folder, whose path is relative to SOURCE. Returns 0 with *list filled, ENOENT if there are too
+ * few runs or if a profile is made from the folder's files, or another errno value. */
 int pf_run_list_read(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                      struct pf_run_list *list);
 void pf_run_list_free(struct pf_run_list *list);

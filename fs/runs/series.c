@@ -102,7 +102,7 @@ static void make_number_real(struct pf_optional_number *number)
     number->real = true;
 }
 
-/* Adds x to *to, or subtracts it. The result is exact if both numbers are integers and it fits 128 bits, otherwise a double. */
+/* Adds x to *to, or subtracts x from *to. The result of integers is an exact integer if it fits 128 bits, otherwise a double. */
 static void sum_numbers(struct pf_optional_number *to, struct pf_optional_number x, bool subtract)
 {
     if (to->real || x.real) {

@@ -3,8 +3,8 @@
 #include "fs/text/pack.h"
 
 /*
- * A serialized aggregate begins with the numbers of contexts, partitions and metrics. Each metric follows with its flags
- * (REAL, EXCEEDS_TOTAL), magnitude and total, the sums of its contexts, for a PF_AT metric its values in the selected
+ * A serialized aggregate begins with the numbers of contexts, partitions and metrics. For each metric, there follow its flags
+ * (REAL, EXCEEDS_TOTAL), magnitude and total, the sums of its contexts, the values of a PF_AT metric in the selected
  * partition, and the sums of its partitions.
  */
 

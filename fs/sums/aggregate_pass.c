@@ -37,7 +37,8 @@ static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *cont
     return 0;
 }
 
-/* Converts an integer metric's sums to doubles. Called for its first value that is a double or could make a sum overflow. */
+/* Converts an integer metric's sums to doubles. Called before the first value is added that is a double or could make an integer
+ * sum overflow. */
 static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric,
                           struct pf_error *error)
 {
@@ -333,8 +334,8 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_co
     return more;
 }
 
-/* Fast path of add_target_value, which keeps the sums in registers: adds a row's values from partition p on, up to the first
- * value that needs the slow path. Returns the partition of that value, or the number of partitions if all are added. */
+/* Adds a row's values from partition p on, up to the first value that needs add_target_value. Returns the partition of that value,
+ * or the number of partitions if all values are added. This path is fast since the sums stay in registers. */
 static uint32_t add_reals(struct value_target *target, const struct pf_value_row *row, uint32_t p)
 {
     struct pf_metric_sums *sums = target->sums;

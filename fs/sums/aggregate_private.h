@@ -47,7 +47,7 @@ bool pf_budget_exceeded(uint64_t limit);
 /* Fills *error for an arena that has lost data. Always returns -1. */
 int pf_arena_lost(struct pf_error *error);
 
-/* Returns item i, or NULL if its chunk has not been allocated. An item has `item` bytes. */
+/* Returns item i, or NULL if the chunk of the item has not been allocated. An item has `item` bytes. */
 static inline void *pf_sparse_find(const struct pf_sparse_array *sparse, size_t item, size_t i)
 {
     char *chunk = sparse->chunks ? sparse->chunks[i / PF_SPARSE_CHUNK] : NULL;
@@ -120,8 +120,8 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
 /* Like pf_context_load, but loads only the member `sum`. */
 bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total);
 
-/* Returns the record of a context, which the caller may modify. Returns NULL if the context has no value or a value that is
- * stored in its slot; pf_context_load reads all cases. */
+/* Returns the record of a context, which the caller may modify. Returns NULL if the context has no value, or a value that its
+ * slot holds. pf_context_load reads both slots and records. */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
 /* Prefetch the sum of a context, for callers that access contexts in random order. pf_context_prefetch prefetches the slot.
@@ -183,8 +183,8 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
     return pf_context_load(&sums->contexts, context, sums->real, sum);
 }
 
-/* What contexts.csv shows of one metric in one context, over the `count` partitions that have a value. All cells are absent if
- * count is 0. Cells may point into wide[], so the struct must not be copied. */
+/* The statistics that contexts.csv shows of one metric in one context, over the `count` partitions that have a value. All cells are
+ * absent if count is 0. Cells may point into wide[], so the struct must not be copied. */
 struct pf_context_statistics {
     uint64_t count;
     struct pf_cell sum; /* by over_partitions: a sum, minimum, maximum, one partition's value, or absent */
@@ -293,7 +293,7 @@ struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double wh
  * 0, or -1 with *error filled. */
 int pf_order_functions(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 
-/* Fills locations[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
+/* Fills locations[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; the arrays in `values` are
  * overwritten. Returns 0, or -1 with *error filled. */
 int pf_order_locations(struct pf_values *values, struct pf_order *order, struct pf_error *error);
 

@@ -6,8 +6,8 @@
 #include "fs/sums/readable.h"
 
 /*
- * bottom_up.txt: functions by exclusive value and, below each function, its callers, each with the part of the function's
- * value in calls from that caller.
+ * bottom_up.txt lists functions by exclusive value. Below each function, it lists the function's callers, each with the part
+ * of the function's value that comes from calls by this caller.
  *
  * The tree of reversed call paths can be much larger than the call tree, so it is never built. The walk keeps one path
  * per frame with a value, and splits a function's paths by caller only if the function is printed.
@@ -82,7 +82,7 @@ static int begin_paths(struct bottom_up_walk *walk, struct pf_error *error)
     return 0;
 }
 
-/* Advances each path to the caller of its frame and drops paths at a root. Returns the number of paths left. */
+/* Advances each path to the caller of its frame. Drops paths whose frame has no caller. Returns the number of paths left. */
 static uint32_t go_to_callers(const struct bottom_up_walk *walk, struct path *paths, uint32_t n)
 {
     const struct pf_tree *tree = walk->values.tree;

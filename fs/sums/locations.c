@@ -75,7 +75,8 @@ static bool is_location_function(const void *of, uint32_t number, const void *ke
     return a->location == b->location && a->name == b->name && a->file == b->file && a->kind == b->kind;
 }
 
-/* Counts a frame's function among those of a location, unless it is counted there already. Returns 0, or -1 with *error filled. */
+/* Counts the function of a frame for a location, unless the function is counted there already. Returns 0, or -1 with *error
+ * filled. */
 static int count_function(struct locations *locations, struct location_functions *functions,
                           uint32_t location, uint32_t context, struct pf_error *error)
 {

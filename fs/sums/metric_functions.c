@@ -332,7 +332,7 @@ static bool are_real(const struct edges *edges, unsigned metric)
     return any || magnitude > PF_INTEGERS_MAX;
 }
 
-/* Adds the values of a call edge to its pair. */
+/* Adds the values of a call edge to the pair of its caller and callee. */
 static int add_edge(struct pf_values *values, struct numbering *numbering, struct pf_strings *strings,
                     const struct edges *edges, const struct pf_cell *row, struct pf_error *error)
 {

@@ -79,7 +79,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
-/* Advances the walk and returns the line at its old position, with its stack set. */
+/* Returns the line at the walk's position, and advances the walk. Sets walk->stack to the stack of the line. */
 static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
     const struct pf_tree *tree = walk->model->contexts;

@@ -42,8 +42,8 @@ static void read_inclusive(struct pf_values *values)
 }
 
 /* Derives exclusive values from inclusive ones. Each value is added to its context and subtracted from the nearest caller
- * with a value (kept in scratch[]), so that the exclusive values add up to the values of the roots. Only values in roots and
- * below them count. */
+ * with a value, so that the exclusive values add up to the values of the roots. scratch[] holds the nearest context with a value
+ * at or above each context. Only values in roots and below them count. */
 static void derive_exclusive(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -89,7 +89,7 @@ static void mark_rooted(struct pf_values *values)
 }
 
 /* Replaces derived inclusive values by stored ones where mark_rooted has marked the context. Other contexts are locations
- * outside the format's call tree. Their stored values do not nest, so they keep the sum of their subtree. */
+ * outside the format's call tree. Their stored values do not nest, so these contexts keep the sums of their subtrees. */
 static void take_stored(struct pf_values *values)
 {
     mark_rooted(values);

@@ -95,8 +95,8 @@ enum {
 void pf_function_cells(const struct pf_model *model, const struct pf_order *order, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS]);
 
-/* Returns a reference to the order of a metric. A missing one is made: in a job if pf_aggregate_share was called, otherwise
- * by this thread. The caller releases it with pf_order_release and must hold no lock. NULL with *error filled. */
+/* Returns a reference to the order of a metric, which the caller releases with pf_order_release. A missing order is made in a job if
+ * pf_aggregate_share was called, otherwise by this thread. The caller must hold no lock. Returns NULL with *error filled on failure. */
 struct pf_order *pf_order_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                               struct pf_error *error);
 void pf_order_release(struct pf_aggregate *aggregate, struct pf_order *order);
