@@ -18,7 +18,7 @@ struct pf_command {
 /* All commands, terminated by name NULL. */
 extern const struct pf_command pf_commands[];
 
-/* `ls`, `cat`, `summary`, `stat`, `tree` (browse.c); `compare`. */
+/* The commands `ls`, `cat`, `summary`, `stat` and `tree` are in browse.c, `compare` is in compare.c. */
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_summary(const struct pf_fs_options *options, int argc, char **argv);

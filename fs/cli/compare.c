@@ -79,7 +79,7 @@ static int find_compared_metric(struct comparison *comparison, const struct pf_m
                                                                                                    : -1;
 }
 
-enum { LISTED_MAX = 72 }; /* maximum bytes of metric names before the last one: a message has room for 192 */
+enum { LISTED_MAX = 72 }; /* a longer list of metrics ends with "...": a message has room for 192 bytes */
 
 /* Fails with a list of the profile's metrics, by name and unit. */
 static int fail_metric(const struct comparison *comparison, const struct pf_model *model,

@@ -317,7 +317,7 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-/* Returns the size of status.txt: of the text that was opened within the last second, otherwise of a new text. */
+/* Returns the size of the text of status.txt that was opened within the last second or, if none was, the size of a new text. */
 static size_t status_size(struct control *control)
 {
     pf_lock_take(&control->lock);

@@ -14,7 +14,8 @@
 enum pf_answer { PF_NO, PF_YES, PF_UNKNOWN };
 enum pf_answer pf_signal_ends_wait(pid_t tid);
 
-/* Decides the same from the signal masks of /proc/TID/status, in which bit n - 1 stands for signal n. Public for tests. */
+/* Returns true if a signal that should end a wait is pending, given the signal masks of /proc/TID/status, in which bit n - 1 stands
+ * for signal n. Public for tests. */
 bool pf_signals_end_wait(unsigned long long pending, unsigned long long blocked, unsigned long long ignored,
                          unsigned long long caught);
 

@@ -35,11 +35,11 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     struct pf_mount *mount = userdata;
     /* Files in profiles never change under one inode number, so a changed mtime must not invalidate pages. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
-    /* Listing a folder of SOURCE stats each entry anyway. With READDIRPLUS_AUTO, the kernel takes attributes from the first reply only,
-     * and then looks up each name. */
+    /* Request readdirplus for all replies, since listing a folder of SOURCE stats each entry anyway. With READDIRPLUS_AUTO, the kernel
+     * takes attributes from the first reply only, and then looks up each name. */
     conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
-    /* A cached target would survive a change of the link: the kernel drops it only with the inode. */
+    /* A cached link target would survive a change of the link, since the kernel drops the target only together with the inode. */
     conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
     if (mount->edits_init_reply)
         conn->max_write = WRITE_MAX;

@@ -47,7 +47,8 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
                                    .caller = fuse_req_ctx(req)->pid,
                                    .op = PF_OP,
                                    .check_at = pf_monotonic_ms() + CHECK_MS};
-    /* libfuse can still reject the options after op_init; a request proves that the kernel has accepted the reply to FUSE_INIT. */
+    /* Report the mount as ready here and not in op_init, after which libfuse can still reject the options. A request proves that the
+     * kernel has accepted the reply to FUSE_INIT. */
     if (!atomic_load(&mount->is_ready) && !atomic_exchange(&mount->is_ready, true))
         mount->ready(mount->ready_arg);
     if (mount->worker_heap)

@@ -182,7 +182,7 @@ struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct p
 
 /* System calls that are allowed with any arguments. An item is negative if the architecture does not have the call. */
 static const int allowed[] = {
-    /* files by name: Landlock decides which */
+    /* access to files by name; Landlock restricts it to allowed files */
     SCMP_SYS(openat),
     SCMP_SYS(openat2),
     SCMP_SYS(newfstatat),

@@ -317,7 +317,7 @@ static void add_runs_info(const struct runs *runs, struct pf_buf *out)
     pf_buf_str(out, "\nOrder: by name, as ls -v\n");
 }
 
-/* Appends a text that is generated on each read; returns false if the text is one of the snapshot's. */
+/* Appends a text that is generated on each read. Returns false, with nothing appended, if the snapshot holds the text. */
 static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf *out)
 {
     if (node == INFO)

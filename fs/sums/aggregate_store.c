@@ -16,7 +16,7 @@ enum { SEGMENT_MIN = 16 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
 struct pf_segment {
     char *base;
     size_t size;
-    struct pf_guard *guard; /* of a mapping of the file; NULL for a heap segment */
+    struct pf_guard *guard; /* guards the mapping of the file; NULL for a heap segment */
 };
 
 /* ---- the budget of the process ------------------------------------------------------------------- */

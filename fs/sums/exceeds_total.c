@@ -113,7 +113,7 @@ static int check_shares(struct pf_aggregate *aggregate, unsigned metric, struct 
     return exceeds < 0 ? -1 : 0;
 }
 
-/* The result of the last check, kept for the metric's partner: both have the same result, and usually consecutive indexes. */
+/* The result of the last check. It also holds for the partner of the checked metric, which usually has the next index. */
 struct checked_pair {
     struct pf_partners partners;
     bool exceeds_total;

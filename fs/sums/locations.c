@@ -135,7 +135,7 @@ static int sum_columns(struct pf_values *values, struct locations *locations, st
 
 /* Arrays by context. */
 struct location_lines {
-    uint32_t *head; /* head of its function */
+    uint32_t *head; /* head of the context's function */
     uint32_t *line; /* the context whose line applies; PF_NO_CONTEXT: none */
     uint32_t *file; /* the source file that applies; PF_NO_STRING: none */
 };

@@ -31,7 +31,7 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-/* Appends the row at position 1 + i: the first context at or after index i that has a value. */
+/* Appends the header line at position 0. At position 1 + i, appends the row of the first context from index i on that has a value. */
 static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_aggregate *aggregate = walk->aggregate;

@@ -18,7 +18,7 @@ struct pf_guard {
 
 static _Atomic(struct pf_guard *) guards;
 static atomic_bool any_lost;
-static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* serializes guarding and releasing */
+static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* serializes pf_guard_mapping */
 
 /* Handles SIGBUS. For an address outside all guarded mappings, restores the default action, so that the repeated access ends
  * the process. */

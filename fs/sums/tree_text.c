@@ -12,7 +12,7 @@
 
 enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
 
-/* A context is left out if it has less than total / PARTS. */
+/* A context is left out if its inclusive value is less than total / PARTS. */
 enum { PARTS = 1000 };
 
 /* A line: a context, or a summary of siblings left out. */
