@@ -21,11 +21,12 @@ enum { PF_PICTURE_MAX = 2000000 };
 struct pf_walk *pf_flame_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                               struct pf_error *error);
 
-/* The call graph of a metric for Graphviz: at most 200 functions. */
+/* The call graph of a metric for Graphviz, with at most 200 functions. */
 struct pf_walk *pf_callgraph_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                   struct pf_error *error);
 
-/* Returns the table "trace", from which the time line is drawn; NULL if the profile has none with a partition and a time column. */
+/* Returns the table "trace", from which the time line is drawn. Returns NULL if the profile has no such table, or if the table has no
+ * partition or time column. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
 /* The time line: the stack depth of each thread over time, as shades. Reads the table "trace" twice. */
@@ -48,7 +49,7 @@ struct pf_runs_caption {
 };
 
 /*
- * A chart of functions over runs, one line per function: the functions with the largest values or changes. Borrows *caption until
+ * A chart of functions over runs. Shows the functions with the largest values or changes, one line each. Borrows *caption until
  * pf_runs_picture_free. pf_runs_picture_new returns NULL with *error filled on failure. Not thread-safe.
  */
 struct pf_runs_picture;

@@ -93,7 +93,7 @@ int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *n
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* Returns the minimum distance between the centres of two labels in pixels: room for the longest label. */
+/* Returns the minimum distance in pixels between the centres of two labels, which leaves room for the longest label. */
 static double label_distance(const struct pf_runs_picture *picture)
 {
     enum { CHARACTER = 7, GAP = 12 };

@@ -203,7 +203,7 @@ double svg_step(double high, unsigned most)
 
 /* ---- colours ------------------------------------------------------------------------------------ */
 
-/* Frame colours: light enough for black text, and distinct from the grey of merged frames and the violet of search matches. */
+/* Frame colours. They are light enough for black text, and distinct from the grey of merged frames and the violet of matches. */
 static const char *const colours[] = {
     "#f2a07b", "#f4b65f", "#eccb5c", "#d4d66a", "#b5d876", "#92d58a", "#7fd3a6", "#7cd0c0",
     "#84c9d8", "#8fbfe6", "#a3b4ec", "#f09a9a", "#e8b48c", "#c9c28a", "#a9cfa0", "#9cc4c9",

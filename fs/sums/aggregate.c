@@ -185,7 +185,7 @@ struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *e
     return make_aggregate(model, -1, error);
 }
 
-/* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */
+/* True if a pass over one metric's values can skip the data of other metrics. */
 static bool can_skip_metrics(const struct pf_model *model)
 {
     return model->cells && model->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);

@@ -10,7 +10,7 @@
 #include "fs/text/walk.h"
 
 /*
- * Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
+ * Aggregates of a profile's values, and the views of them under metrics/. One pass over model->cells computes the
  * aggregates of all metrics.
  *
  * Sums follow each metric's over_contexts and over_partitions. Values are added in the table's order, so the text does
@@ -48,8 +48,8 @@ bool pf_budget_was_exceeded(void);
  * metric's values can skip the data of other metrics (PF_SEEKS_METRIC, PF_SKIMS_METRIC). The contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
-/* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa; PF_NO_PARTNER if none. The views
- * of a metric need both, so pf_aggregate_of aggregates both. */
+/* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa. Returns PF_NO_PARTNER if there is
+ * none. The views of a metric need both metrics, so pf_aggregate_of aggregates both. */
 int pf_partner_of(const struct pf_model *model, unsigned metric);
 
 /*
@@ -65,8 +65,8 @@ struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const voi
 /* True if the metric adds up over contexts and over partitions. */
 bool pf_adds_up(const struct pf_metric *metric);
 
-/* The metric's total over contexts and partitions; absent if the metric does not add up over one of them. The cell may
- * point to *wide, which the caller owns. */
+/* Returns the metric's total over contexts and partitions, or an absent cell if the metric does not add up over one of them.
+ * The cell may point to *wide, which the caller owns. */
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
 /*

@@ -6,7 +6,7 @@
 #include "fs/sums/order.h"
 #include "fs/sums/spill_guard.h"
 
-/* Private to the aggregate's source files: storage of sums, and the values that orders are made from. */
+/* Declarations for the aggregate's source files only: the storage of sums, and the values that orders are made from. */
 
 /* ---- storage ------------------------------------------------------------------------------------ */
 
@@ -54,7 +54,7 @@ static inline void *pf_sparse_find(const struct pf_sparse_array *sparse, size_t 
     return chunk ? chunk + i % PF_SPARSE_CHUNK * item : NULL;
 }
 
-/* The first index >= i whose chunk has been allocated; `count` if there is none. */
+/* Returns the first index >= i whose chunk has been allocated, or `count` if there is none. */
 static inline size_t pf_sparse_next(const struct pf_sparse_array *sparse, size_t i, size_t count)
 {
     if (!sparse->chunks)
@@ -113,7 +113,7 @@ struct pf_context_sums {
     size_t n; /* contexts */
 };
 
-/* Loads the sum of a context; `real`: the metric's sums are doubles. Returns false if the context has no value. */
+/* Loads the sum of a context. `real` is true if the metric's sums are doubles. Returns false if the context has no value. */
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum);
 
@@ -142,7 +142,7 @@ int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_
 int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const struct pf_context_sum *sum, struct pf_error *error);
 
-/* The first context from i on that has a value; sums->n if there is none. */
+/* Returns the first context from i on that has a value, or sums->n if there is none. */
 size_t pf_context_next(const struct pf_context_sums *sums, size_t i);
 
 /* The sum of one metric in one partition, over contexts. */

@@ -183,8 +183,8 @@ void *pf_sparse_at(struct pf_arena *arena, struct pf_sparse_array *sparse, size_
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-/* A chunk of contexts is an array of slots followed by one `kind` byte per slot. The kind is: no value; one value,
- * which is in the slot; or a record, to which the slot points. A context's kind only ever advances in this order. */
+/* A chunk of contexts is an array of slots followed by one `kind` byte per slot. A slot of kind NONE has no value, ONE holds the
+ * only value, and RECORD points to a record. The kind of a context only ever advances in this order. */
 enum slot_kind { NONE, ONE, RECORD };
 
 /* A page of a spilled arena may turn into zeros at any time (see spill_guard.h). A reader therefore checks the pointer to a

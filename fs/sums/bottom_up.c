@@ -18,7 +18,7 @@ enum { LEVELS_MAX = 8, INDENT = 2, LINES_MAX = 500, HEAD_LINES = 2, ROWS_MAX = L
 /* A function or caller is left out if its value is less than total / PARTS. */
 enum { PARTS = 200 };
 
-/* A path: from a frame with an exclusive value upwards to `at`, the frame that the walk has reached. */
+/* A path leads from a frame with an exclusive value upwards to `at`, the frame that the walk has reached. */
 struct path {
     uint32_t from, at;
 };

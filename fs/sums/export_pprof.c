@@ -147,7 +147,7 @@ static bool has_values(struct pprof_walk *walk, uint32_t context)
     return any;
 }
 
-/* Adds the locations of a stack, innermost first; a stack that is too deep loses the frames in its middle. */
+/* Adds the locations of a stack, innermost first. A stack of more than 2 * PF_STACK_HALF frames loses the frames in its middle. */
 static void add_stack(struct pprof_walk *walk, uint32_t context)
 {
     const struct pf_tree *tree = walk->model->contexts;

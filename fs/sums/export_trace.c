@@ -161,7 +161,7 @@ static bool has_last_word(const struct pf_cell *cell, const char *word)
     return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text + cell->size - size, word, size);
 }
 
-/* The identity of a call: its function, otherwise its context, otherwise its name. */
+/* Returns a number that identifies the function of a call: the cell `function`, otherwise the context, otherwise a hash of the name. */
 static uint64_t call_of(const struct trace_walk *walk)
 {
     int column = walk->function >= 0 ? walk->function : walk->context;

@@ -86,8 +86,8 @@ int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error 
     return 0;
 }
 
-/* Returns the offset of the blank before a number at the end of the name; the name's size if the name does not end in a
- * blank and a number. */
+/* Returns the offset of the blank before a number at the end of the name. Returns the name's size if the name does not end in
+ * a blank and a number. */
 static size_t blank_before_number(const struct pf_cell *name)
 {
     size_t at = name->size;

@@ -6,13 +6,13 @@
 #include "fs/sums/number.h"
 #include "fs/text/buf.h"
 
-/* Folded stacks, one per line: a call path, as names joined by semicolons, and an integer value. */
+/* Folded stacks. Each line is a call path, as names joined by semicolons, and an integer value. */
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * The unit of a metric's folded stacks. Their values are integers: times in ns, other integers unchanged, other numbers in
- * millionths of the metric's unit. The unit depends only on the metric, not on its values, so that two runs are comparable.
+ * The unit of a metric's folded stacks, whose values are integers. Times are in ns, other integers are unchanged, and other
+ * numbers are in millionths of the metric's unit. The unit does not depend on the metric's values, so that two runs are comparable.
  */
 struct pf_folded_unit {
     int64_t factor;     /* values are multiplied by this */
@@ -27,7 +27,7 @@ struct pf_folded_unit pf_folded_unit_of(const struct pf_model *model, unsigned m
 bool pf_is_folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real);
 /* The folded value, or 0 if it exceeds 32 bits. */
 uint32_t pf_folded_value(const struct pf_folded_unit *unit, const union pf_number *number, bool real);
-/* Appends the folded value in decimal digits: readers of folded stacks accept only integers. */
+/* Appends the folded value in decimal digits, since readers of folded stacks accept only integers. */
 void pf_add_folded(const struct pf_folded_unit *unit, const union pf_number *number, bool real,
                    struct pf_buf *out);
 

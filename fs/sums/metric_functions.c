@@ -63,7 +63,7 @@ static bool is_same_function(const void *of, uint32_t number, const void *key)
     return function->name == other->name && function->file == other->file && function->kind == other->kind;
 }
 
-/* Finds or adds a key and returns its number; PF_NO_CONTEXT with *error filled. */
+/* Finds or adds a key. Returns the number of the key, or PF_NO_CONTEXT with *error filled. */
 static uint32_t function_number(struct numbering *numbering, const struct pf_function *key,
                                 struct pf_error *error)
 {
@@ -94,7 +94,7 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
     return 0;
 }
 
-/* The next callee of the same caller (or the next root) by index; NULL after the last. */
+/* Returns the next callee of the same caller by index (for a root, the next root), or NULL after the last. */
 static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
 {
     uint32_t parent = tree->parent[context];

@@ -50,7 +50,8 @@ static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* The sum over a partition's contexts: 0 if it has none, absent if the metric does not add up. */
+/* Returns the sum over a partition's contexts. It is 0 if the partition has no values, and absent if the metric does not add up
+ * over contexts. */
 static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const struct pf_partition_sum *sum)
 {
     static const union pf_number zero;

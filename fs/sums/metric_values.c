@@ -101,7 +101,7 @@ static void take_stored(struct pf_values *values)
     }
 }
 
-/* The sum of the magnitudes of a metric's integers, over contexts and partitions; 0 for doubles. */
+/* Returns the sum of the absolute values of an integer metric, over contexts and partitions. Returns 0 for a metric of doubles. */
 static double magnitude_of(const struct pf_metric_sums *sums)
 {
     return sums->real ? 0 : sums->magnitude;

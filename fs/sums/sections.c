@@ -148,7 +148,7 @@ static void find_hot(struct pf_sections *sections, const struct pf_values *value
             note_line(sections, i);
 }
 
-/* The sibling with the largest inclusive value, if that is positive; otherwise PF_NO_CONTEXT. */
+/* Returns the sibling with the largest inclusive value, or PF_NO_CONTEXT if no sibling has a positive value. */
 static uint32_t heaviest_of(const struct pf_values *values, const uint32_t *siblings, uint32_t n)
 {
     uint32_t heaviest = PF_NO_CONTEXT;

@@ -21,7 +21,7 @@ struct pf_guard;
 struct pf_guard *pf_guard_mapping(char *base, size_t size, atomic_bool *lost);
 void pf_guard_release(struct pf_guard *guard);
 
-/* Returns true if any mapping of the process has been lost: a fast check before the check of a single mapping. */
+/* Returns true if any mapping of the process has been lost. Callers use this fast check before they check a single mapping. */
 bool pf_guard_any_lost(void);
 
 #endif

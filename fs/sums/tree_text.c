@@ -6,8 +6,8 @@
 #include "fs/sums/readable.h"
 
 /*
- * tree.txt: contexts with their callees indented below them, heaviest first. A context below 0.1 % of the total is left out
- * with its subtree, and the text has at most LINES_MAX lines. Only siblings that are printed are sorted.
+ * tree.txt lists contexts, heaviest first, with their callees indented below them. A context below 0.1 % of the total is left
+ * out with its subtree, and the text has at most LINES_MAX lines. Only siblings that are printed are sorted.
  */
 
 enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
@@ -22,7 +22,7 @@ struct tree_row {
     uint32_t more; /* number of siblings left out; 0: a context */
 };
 
-/* Siblings that are being printed: pending[next .. end) are not printed yet. */
+/* Siblings that are being printed. Those in pending[next .. end) are not printed yet. */
 struct tree_level {
     size_t begin, next, end;
     union pf_number left; /* sum of the inclusive values of siblings left out */
