@@ -85,6 +85,23 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
     return what.failure;
 }
 
+int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
+                    struct pf_entry_info *info)
+{
+    struct pf_stamp stamp = pf_stamp_of(&info->st);
+    if (results && pf_probe_results_get(results, &stamp, name, info))
+        return 0;
+    struct pf_folder *self = pf_folder_open(folder, name);
+    if (!self)
+        return pf_is_transient(errno) ? errno : 0;
+    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
+    info->driver = pf_recognise(&what, &info->probe);
+    pf_folder_free(self);
+    if (results && !what.failure && !what.looked_inside)
+        pf_probe_results_put(results, &stamp, name, info, false);
+    return what.failure;
+}
+
 /*
  * Finds the driver for a file or folder. An unreadable file has no driver: it is passed through, and reading it fails
  * as in SOURCE. 0, or a transient errno value.

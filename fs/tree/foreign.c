@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "formats/kit/lock.h"
-#include "formats/recognise.h"
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 
@@ -44,23 +43,6 @@ static void drop_probe(struct foreign_probe *probe)
         return;
     pthread_cond_destroy(&probe->changed);
     free(probe);
-}
-
-int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
-                    struct pf_entry_info *info)
-{
-    struct pf_stamp stamp = pf_stamp_of(&info->st);
-    if (results && pf_probe_results_get(results, &stamp, name, info))
-        return 0;
-    struct pf_folder *self = pf_folder_open(folder, name);
-    if (!self)
-        return pf_is_transient(errno) ? errno : 0;
-    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    info->driver = pf_recognise(&what, &info->probe);
-    pf_folder_free(self);
-    if (results && !what.failure && !what.looked_inside)
-        pf_probe_results_put(results, &stamp, name, info, false);
-    return what.failure;
 }
 
 static void *run_probe(void *arg)

@@ -232,8 +232,6 @@ void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct p
  */
 bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st, bool *folders);
 
-/* ---- foreign.c ---------------------------------------------------------------------------------- */
-
 /*
  * Probes a folder with all drivers. Fills driver and probe result of *info; info->st must hold the folder's attributes.
  * The result is taken from `results` (may be NULL), or stored there if it depends only on the names in the folder. Returns 0
@@ -241,6 +239,9 @@ bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st
  */
 int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
                     struct pf_entry_info *info);
+
+/* ---- foreign.c ---------------------------------------------------------------------------------- */
+
 /* True if a file is on another file system than SOURCE and that file system has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
