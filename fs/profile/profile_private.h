@@ -25,6 +25,8 @@ struct pf_profile {
     uint64_t key;            /* cache key of the source; 0: the tree is not cached */
     uint64_t device;         /* device of the source */
     struct pf_access access; /* access rights of the cached tree; immutable */
+    char *facts;             /* the driver's facts from the cache, for PF_PARTITIONED to restore; immutable once open */
+    size_t facts_size;
 
     struct pf_cached cached;
 
@@ -39,8 +41,6 @@ struct pf_profile {
     bool *of_metric_stored; /* as sums_stored, for each of of_metric */
     struct pf_map texts;    /* struct pf_file_text by node */
     struct pf_map sizes;    /* size by node, for files too short for checkpoints */
-    char *facts;            /* facts of the driver from the cache, restored when PF_PARTITIONED is loaded */
-    size_t facts_size;
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
     bool saving;
 

@@ -18,8 +18,9 @@
  */
 struct pf_text {
     /* Set by the owner before use. */
-    uint64_t id;                                                  /* never reused in this process */
-    struct pf_walk *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
+    uint64_t id; /* never reused in this process */
+    /* Returns a new walk at the start. Of a profile's file: pf_node_walk of the file's node (set in fs/profile/texts.c). */
+    struct pf_walk *(*walk)(void *owner, struct pf_error *error);
     void *owner;
 
     struct pf_lock lock; /* guards the members below */
