@@ -319,9 +319,9 @@ uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size);
 /* Adds a warning about the record at this offset and line. */
 void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line);
 
-/* Creates a store, which the run owns. */
+/* Creates a store; model->run owns it. */
 struct pf_store *afperf_new_store(struct afperf_model *model);
-/* Creates a sorter of records of `size` bytes by their first `keys` words of 64 bits. The run owns it. */
+/* Creates a sorter of records of `size` bytes by their first `keys` words of 64 bits. model->run owns it. */
 struct pf_sorter *afperf_new_sorter(struct afperf_model *model, size_t size, unsigned keys);
 
 /* Appends an item of `size` bytes to a store. */
@@ -333,7 +333,7 @@ void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const voi
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size);
 
-/* Creates a window on a store. The run frees it. */
+/* Creates a window on a store. model->run frees it. */
 struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store);
 
 /* Returns the next record of a sorter; NULL at the end. */

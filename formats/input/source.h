@@ -73,8 +73,8 @@ enum pf_open_flags {
 
 /*
  * Opens a regular file for reading. `name` is NULL for the source itself (a file), otherwise a path without `..`,
- * relative to the source if that is a directory, or else to its folder. `flags`: enum pf_open_flags. The raw file and
- * its unpacked view are two inputs, which may be open at the same time. Repeated calls return the same input.
+ * relative to the source if that is a directory, or else to its folder (not with PF_PATH). `flags`: enum pf_open_flags.
+ * Repeated calls return one input (not with PF_PEEK). The raw file and its unpacked view are two inputs.
  *
  * Returns 0 with *input, which the source owns (except with PF_PEEK); -1 with *error filled and *input NULL: ENOENT if
  * the file is absent (which is recorded; a transient error is not), EINVAL if it is not a regular file, ESTALE if it

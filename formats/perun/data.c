@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of the pass (fields, regions, properties), and the kinds of warnings. */
+/* Results of the pass (fields, regions, properties), the kinds of warnings, and the reading of JSON. */
 #include <stdlib.h>
 
 #include "formats/kit/array.h"

@@ -253,7 +253,7 @@ static void choose_shown_files(struct pprof *pprof)
     }
 }
 
-/* Joins three parts to a name; the middle one is a slice of another name. */
+/* Interns the concatenation of the three parts. Returns its number. */
 static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_slice name, const char *after)
 {
     size_t sizes[] = {strlen(before), pf_size(name), strlen(after)};

@@ -324,8 +324,8 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
 }
 
 /*
- * Writes a part in its own transaction; other threads can use the database between parts. Returns false on failure, or if another thread
- * or process has stored the head of another version. The caller must not hold the lock.
+ * Writes a part in its own transaction; other threads can use the database between parts. Returns false on failure, or if the stored
+ * head no longer covers this one. The caller must not hold the lock.
  */
 static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value,
                            const struct pf_cache_head *head, int part, const void *bytes, size_t size)

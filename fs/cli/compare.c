@@ -26,7 +26,7 @@ struct comparison {
     unsigned n;
     char *const *paths; /* as the user typed them */
     char **sources;     /* owned: the existing prefix of each path's location on disk (see pf_path_on_disk) */
-    char **rests; /* owned: the rest of each path, which leads to a member of an archive; may be empty */
+    char **rests; /* owned: the rest of each path, to what only an archive or a mount has; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
     struct pf_run_series *series;

@@ -133,8 +133,8 @@ void pf_context_prefetch_record(const struct pf_context_sums *sums, size_t conte
 /* True if the context has a value. */
 bool pf_context_has(const struct pf_context_sums *sums, size_t context);
 
-/* Stores the first value of a context. Returns 1 if stored; 0 if the context has a sum already, or if the value takes
- * more than PF_CONTEXT_SLOT_SIZE bytes; -1 with *error filled. */
+/* Stores the first value of a context. Returns 1 if stored; 0 if the context has a sum already, or if the value
+ * exceeds 64 bits; -1 with *error filled. */
 int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const union pf_extreme *value, struct pf_error *error);
 

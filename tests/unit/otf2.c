@@ -494,7 +494,7 @@ static void first_version(void)
 static void damage(void)
 {
     struct archive archive = usual(false);
-    archive.events[0].size -= 3 + 4 + 2; /* within the record of the last time */
+    archive.events[0].size -= 3 + 4 + 2; /* ends in the last timestamp record */
     has(&archive, "trace",
         "0,5,15,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|",
         "fatal events|warning still-open|", "the records before a truncation are read");
