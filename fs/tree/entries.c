@@ -318,11 +318,6 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
         st->st_mode = pf_mode_without_list(fd, "", st->st_mode);
     if (fd >= 0)
         close(fd);
-    if (result == ELOOP && entry->type == PF_ENTRY_LINK && entry->parent) { /* openat2 does not open symbolic links */
-        struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
-        result = folder ? pf_folder_stat(folder, entry->name, st) : errno;
-        pf_folder_free(folder);
-    }
     if (result == ENOTDIR && fs->archives)
         result = pf_folder_stat(fs->top, *path ? path : ".", st);
     if (!result && S_ISREG(st->st_mode) && entry->packed)
