@@ -161,7 +161,7 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
         snapshot->subject = subject;
         snapshot->checked = pf_monotonic_seconds();
         snapshot->set = set;
-        pf_owner_init(&snapshot->owner, &snapshot_type, set->pool);
+        pf_owner_init(&snapshot->owner, &snapshot_type, set->pool, 1);
         bool added = give_number(set, snapshot) && pf_map_put(&set->by_subject, subject, snapshot);
         present = added ? snapshot : NULL;
         if (added)

@@ -13,9 +13,10 @@ enum { PROGRESS_MS = 100 };
 
 /* ---- owners -------------------------------------------------------------------------------------- */
 
-void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool)
+void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool,
+                   unsigned references)
 {
-    *owner = (struct pf_owner){.type = type, .pool = pool, .references = 1};
+    *owner = (struct pf_owner){.type = type, .pool = pool, .references = references};
 }
 
 void pf_owner_end(struct pf_owner *owner)
@@ -139,54 +140,59 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     return job;
 }
 
-/* Stores the result for an operation whose wait is over. Returns true to retry: the job stopped because its other waiters left. */
-static bool take_result(const struct pf_pool *pool, const struct pf_job *job, struct pf_op *op, int *result)
+enum { RETRY = 1 };
+
+/*
+ * The result for an operation whose wait is over: 0; -1 with op->error filled; or RETRY if the job stopped because its other
+ * waiters left.
+ */
+static int take_result(const struct pf_pool *pool, const struct pf_job *job, struct pf_op *op)
 {
-    *result = 0;
     if (job->state == PF_JOB_OVER && !job->result)
-        return false;
+        return 0;
     if (op->interrupted)
-        *result = pf_fail(&op->error, EINTR, "interrupted");
-    else if (op->inside && atomic_load(&op->inside->pass.stop))
-        *result = pf_fail(&op->error, ECANCELED, "cancelled: no waiter left");
-    else if (job->stopped && job->error.code == ECANCELED && !pool->closing)
-        return true;
-    else {
+        return pf_fail(&op->error, EINTR, "interrupted");
+    if (op->inside && atomic_load(&op->inside->pass.stop))
+        return pf_fail(&op->error, ECANCELED, "cancelled: no waiter left");
+    if (job->stopped && job->error.code == ECANCELED && !pool->closing)
+        return RETRY;
+    op->error = job->error;
+    return -1;
+}
+
+/* Runs the job of a key, or waits until it is over. Called with the pool's lock held. Returns what take_result returns. */
+static int run_or_wait(const struct pf_work *work, struct pf_owner *owner, uint64_t number, bool run_here,
+                       struct pf_op *op)
+{
+    struct pf_pool *pool = owner->pool;
+    struct pf_job *job = job_of(work, owner, number, run_here, &op->error);
+    if (!job)
+        return -1;
+    if (job->state == PF_JOB_OVER) {
         op->error = job->error;
-        *result = -1;
+        return -1;
     }
-    return false;
+    join_job(pool, job, op);
+    if (run_here && job->state == PF_JOB_QUEUED)
+        pf_run_job(pool, job);
+    else
+        wait_for_job(pool, job, op);
+    int result = take_result(pool, job, op);
+    pf_job_release(job);
+    return result;
 }
 
 int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner, uint64_t number)
 {
-    struct pf_pool *pool = owner->pool;
-    int result = 0;
-    bool again;
+    int result;
     pf_may_block();
     op->inside = pf_job_now();
     assert(!op->inside || op->inside->work->rank > work->rank);
     bool run_here = op->inside || (work->is_short && work->is_short(owner, number));
-    pf_lock_take(&pool->lock);
-    do {
-        struct pf_job *job = job_of(work, owner, number, run_here, &op->error);
-        if (!job) {
-            result = -1;
-            break;
-        }
-        if (job->state == PF_JOB_OVER) {
-            op->error = job->error;
-            result = -1;
-            break;
-        }
-        join_job(pool, job, op);
-        if (run_here && job->state == PF_JOB_QUEUED)
-            pf_run_job(pool, job);
-        else
-            wait_for_job(pool, job, op);
-        again = take_result(pool, job, op, &result);
-        pf_job_release(job);
-    } while (again);
-    pf_lock_drop(&pool->lock);
+    pf_lock_take(&owner->pool->lock);
+    do
+        result = run_or_wait(work, owner, number, run_here, op);
+    while (result == RETRY);
+    pf_lock_drop(&owner->pool->lock);
     return result;
 }

@@ -84,8 +84,9 @@ struct pf_owner {
     struct pf_job *jobs;    /* queued, running and failed; guarded by the pool's lock */
 };
 
-/* Initialises an owner with one reference. Borrows type and pool. */
-void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool);
+/* Initialises an owner that has this many references. Borrows type and pool. */
+void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool,
+                   unsigned references);
 /* Frees the owner's failed jobs. The type's release function calls it after the last reference was dropped. */
 void pf_owner_end(struct pf_owner *owner);
 /* Returns true if a job of the owner is queued or running. */

@@ -45,7 +45,7 @@ struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *dr
     }
     profile->env = env;
     profile->driver = driver;
-    pf_owner_init(&profile->owner, &profile_type, env->pool);
+    pf_owner_init(&profile->owner, &profile_type, env->pool, 1);
     profile->end = end_profile;
     profile->access = (struct pf_access){.mode = 0444};
     pf_cached_init(&profile->cached);

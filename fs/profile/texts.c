@@ -36,8 +36,7 @@ static struct pf_file_text *new_text(struct pf_profile *profile, struct pf_node 
     if (!text)
         return NULL;
     pf_text_init(&text->text, atomic_fetch_add(&profile->env->next_text, 1), walk_text, text);
-    pf_owner_init(&text->owner, &text_type, profile->env->pool);
-    text->owner.references = 0;
+    pf_owner_init(&text->owner, &text_type, profile->env->pool, 0);
     text->profile = profile;
     text->node = node;
     text->text.sized = pf_find_size(profile, node, &text->text.size);

@@ -161,7 +161,7 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
     if (same) {
         atomic_fetch_add(&same->owner.references, 1);
     } else {
-        pf_owner_init(&what->owner, &preparation_type, fs->env.pool);
+        pf_owner_init(&what->owner, &preparation_type, fs->env.pool, 1);
         what->next = fs->preparing;
         fs->preparing = what;
     }

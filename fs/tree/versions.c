@@ -53,8 +53,7 @@ static struct pf_version *new_version(struct pf_fs *fs, struct pf_entry *entry,
         free(version);
         return NULL;
     }
-    pf_owner_init(&version->owner, &version_type, fs->env.pool);
-    atomic_store(&version->owner.references, 0); /* no users yet */
+    pf_owner_init(&version->owner, &version_type, fs->env.pool, 0);
     version->fs = fs;
     version->entry = entry;
     version->driver = info->driver;

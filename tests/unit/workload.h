@@ -31,7 +31,7 @@ __attribute__((unused)) static void workload_init(struct workload *load, struct 
 {
     *load = (struct workload){.gate = GATE_CLOSED};
     load->gate.open = open;
-    pf_owner_init(&load->owner, &workload_type, pool);
+    pf_owner_init(&load->owner, &workload_type, pool, 1);
 }
 
 static int end_run(struct workload *load, int result, struct pf_error *error)
