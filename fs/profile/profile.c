@@ -98,6 +98,7 @@ int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error)
     return result;
 }
 
+/* Opens the source of a profile with a cached tree, once a caller needs more than the tree. */
 static int run_profile_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct pf_profile *profile = (struct pf_profile *)owner;
@@ -112,11 +113,11 @@ static bool profile_opens_here(struct pf_owner *owner, uint64_t number)
     return true;
 }
 
-static const struct pf_work open_work = {"opening", PF_WORK_OPEN, profile_opens_here, run_profile_open};
+static const struct pf_work source_work = {"opening", PF_WORK_OPEN, profile_opens_here, run_profile_open};
 
 int pf_profile_open(struct pf_profile *profile, struct pf_op *op)
 {
-    return atomic_load(&profile->opened) ? 0 : pf_need(op, &open_work, &profile->owner, 0);
+    return atomic_load(&profile->opened) ? 0 : pf_need(op, &source_work, &profile->owner, 0);
 }
 
 void pf_profile_save(struct pf_profile *profile)
@@ -433,23 +434,35 @@ int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_t
 
 /* ---- sums, and their orders ---------------------------------------------------------------------- */
 
-enum {
-    /* The number of an order's job consists of bit fields, from the lowest bit: the kind (KIND_BITS bits), OF_ALL, the metric. */
-    KIND_BITS = 3,
-    OF_ALL = 1 << KIND_BITS
+/* What an order's job makes, and its aggregate: that of all metrics, or that of the metric. */
+struct order_key {
+    unsigned metric;
+    bool of_all;
+    enum pf_order_kind kind;
 };
-static_assert(PF_BY_LINE < 1 << KIND_BITS, "a kind of order fits its bits");
+enum { ORDER_KINDS = PF_LAST_ORDER + 1 };
+
+static uint64_t order_number(struct order_key key)
+{
+    return ((uint64_t)key.metric * 2 + key.of_all) * ORDER_KINDS + key.kind;
+}
+
+static struct order_key order_key_of(uint64_t number)
+{
+    uint64_t rest = number / ORDER_KINDS;
+    return (struct order_key){(unsigned)(rest / 2), rest % 2, (enum pf_order_kind)(number % ORDER_KINDS)};
+}
 
 static int run_order(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct pf_profile *profile = (struct pf_profile *)owner;
-    unsigned metric = (unsigned)(number / (2 * OF_ALL));
+    struct order_key key = order_key_of(number);
     pf_lock_take(&profile->lock);
-    struct pf_aggregate *aggregate = number & OF_ALL ? profile->aggregate : profile->of_metric[metric];
+    struct pf_aggregate *aggregate = key.of_all ? profile->aggregate : profile->of_metric[key.metric];
     pf_lock_drop(&profile->lock);
     if (!contexts_are_few(owner, number))
         atomic_fetch_add(&profile->env->passes, 1);
-    return pf_order_make(aggregate, metric, (enum pf_order_kind)(number & (OF_ALL - 1)), error);
+    return pf_order_make(aggregate, key.metric, key.kind, error);
 }
 
 static const struct pf_work order_work = {"order of", PF_WORK_ORDER, contexts_are_few, run_order};
@@ -463,8 +476,8 @@ static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metr
     bool of_all = aggregate == profile->aggregate;
     assert(of_all || aggregate == profile->of_metric[metric]);
     pf_lock_drop(&profile->lock);
-    uint64_t number = (uint64_t)metric * 2 * OF_ALL + (of_all ? OF_ALL : 0) + kind;
-    int result = pf_need(&op, &order_work, &profile->owner, number);
+    struct order_key key = {metric, of_all, kind};
+    int result = pf_need(&op, &order_work, &profile->owner, order_number(key));
     if (result)
         *error = op.error;
     return result;
@@ -521,7 +534,8 @@ static int metric_to_make(const struct pf_profile *profile, int metric)
 int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
                          struct pf_op *op)
 {
-    if (pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op))
+    const struct pf_node any = {PF_PPROF, 0}; /* needs the same stage as every file made from aggregates */
+    if (pf_profile_ready(profile, any, op))
         return -1;
     pf_lock_take(&profile->lock);
     *aggregate = pf_aggregate_now(profile, metric);

@@ -91,9 +91,9 @@ bool pf_profile_is_one_file(struct pf_profile *profile);
 struct pf_access pf_profile_access(struct pf_profile *profile);
 
 /*
- * pf_profile_hold_files keeps the profile's files open until pf_profile_release_files, and reopens closed files. 0, or
- * -1 with *error filled: ESTALE if an input has changed. Required during every read, except by a pass while an
- * operation holds the files.
+ * pf_profile_hold_files keeps the profile's files open until pf_profile_release_files, and reopens those that
+ * pf_profile_close_files has closed. It opens nothing of a profile that has not been opened yet. 0, or -1 with *error
+ * filled: ESTALE if an input has changed. Required during every read, except by a pass while an operation holds the files.
  */
 int pf_profile_hold_files(struct pf_profile *profile, struct pf_error *error);
 void pf_profile_release_files(struct pf_profile *profile);

@@ -171,8 +171,9 @@ struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric);
 /* ---- texts.c ------------------------------------------------------------------------------------ */
 
 /*
- * The text of a file, shared by all its handles and jobs. If measuring the text has set checkpoints, the text outlives its
- * handles; otherwise only its size is kept.
+ * The text of a file. A struct pf_text (fs/text/text.h) knows a walk and its bytes, but no profile; this struct adds the node,
+ * and the owner of the jobs that measure and render. All handles of the file (struct pf_file, file.c) share it. If measuring
+ * has set checkpoints, it outlives the handles; otherwise only its size is kept.
  */
 struct pf_file_text {
     struct pf_owner owner; /* first; counts handles, operations, jobs; see pf_file_text_release */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/views.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ enum when {
     ROWS_OF_TIMELINE,
     ROWS_OF_SCALING,
     ADDED_UP,
-    CHECKED,
+    ALL_WARNINGS,
 };
 
 /* The generated entries of each folder. The driver's tables follow (table_stands_in). */
@@ -44,11 +45,11 @@ static const struct view {
     {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED},
     {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS, FIELDS},
     {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS, PF_MODELLED},
-    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, CHECKED},
+    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, ALL_WARNINGS},
     {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS},
     {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED},
     {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, DETAILED},
-    {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED},
+    {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, ALL_WARNINGS},
 #define METRIC_VIEW(view, name, extension)                                                                   \
     {                                                                                                        \
         PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP                      \
@@ -87,6 +88,7 @@ static const struct view {
     {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC, PF_OPENED},
 };
 enum { VIEWS = sizeof views / sizeof *views };
+static_assert(PF_METRIC_FILE + PF_METRIC_VIEWS <= PF_TABLE_WHOLE, "kinds of files do not overlap");
 
 /* The view of a kind; NULL for an item or a table's file. */
 static const struct view *view_of(unsigned kind)
@@ -128,7 +130,9 @@ static bool has(const struct pf_model *model, enum needs needs)
 
 static const char *stem_of(const struct pf_model *model, const struct view *view)
 {
-    return view->name ? view->name : view->needs == KEYS ? pf_extra_of(model)->keys.plural : model->partitions.plural;
+    return view->name            ? view->name
+           : view->needs == KEYS ? pf_extra_of(model)->keys.plural
+                                 : model->partitions.plural;
 }
 
 /*
@@ -222,10 +226,10 @@ static bool find_own(const struct pf_model *model, unsigned folder, const char *
     return false;
 }
 
-bool pf_is_own_name(const void *profile, unsigned folder, const char *name)
+bool pf_is_own_name(const void *model, unsigned folder, const char *name)
 {
     unsigned kind;
-    return find_own(profile, folder, name, &kind);
+    return find_own(model, folder, name, &kind);
 }
 
 /* ---- folders of items --------------------------------------------------------------------------- */
@@ -342,7 +346,7 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
         return later(PF_MODELLED, table_stage(model, pf_scaling_table(model)));
     case ADDED_UP:
         return aggregate_stage(model);
-    case CHECKED:
+    case ALL_WARNINGS:
         return later(PF_CHECKED, aggregate_stage(model));
     default:
         return (enum pf_stage)when;

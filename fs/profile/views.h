@@ -165,8 +165,8 @@ bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_n
  */
 struct pf_walk *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 
-/* True if folders of this kind have a generated entry of this name, which items must not use. profile: the pf_model. */
-bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
+/* True if folders of this kind have a generated entry of this name, which items must not use. model: a struct pf_model. */
+bool pf_is_own_name(const void *model, unsigned folder, const char *name);
 
 /* ---- model_text.c -------------------------------------------------------------------------------- */
 

@@ -45,7 +45,8 @@ enum pf_order_kind {
     PF_BY_EDGE,     /* edges of callgraph.dot, callers in summary.md */
     PF_BY_MODULE,
     PF_BY_FILE,
-    PF_BY_LINE
+    PF_BY_LINE,
+    PF_LAST_ORDER = PF_BY_LINE
 };
 
 /* An order of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
