@@ -62,16 +62,16 @@ static bool measures_short(struct pf_owner *owner, uint64_t number)
 }
 
 /*
- * Stores the size of a measured text that is too short for checkpoints, unless the text is cheap. True if the text must
- * outlive its handles: its checkpoints were expensive, or its size could not be stored. Called with profile->lock held.
+ * Keeps what measuring has found for the time after the text's last handle, unless the text is cheap: only the size if the
+ * text is too short for checkpoints, otherwise the text itself (also if out of memory for the size). Called with
+ * profile->lock held.
  */
-static bool put_short_size(struct pf_profile *profile, struct pf_file_text *text)
+static void keep_measured(struct pf_profile *profile, struct pf_file_text *text)
 {
     pf_assert_held(&profile->lock);
     uint64_t size;
-    if (pf_is_cheap(&profile->model, text->node) || !pf_text_is_sized(&text->text, &size))
-        return false;
-    return size > PF_INTERVAL || !pf_put_size(profile, text->node, size);
+    bool worthwhile = !pf_is_cheap(&profile->model, text->node) && pf_text_is_sized(&text->text, &size);
+    text->outlives_handles = worthwhile && (size > PF_INTERVAL || !pf_put_size(profile, text->node, size));
 }
 
 static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error *error)
@@ -83,7 +83,7 @@ static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error 
     if (pf_text_measure(&text->text, atomic_load(&text->until), error))
         return -1;
     pf_lock_take(&profile->lock);
-    text->outlives_handles = put_short_size(profile, text);
+    keep_measured(profile, text);
     pf_lock_drop(&profile->lock);
     if (!pf_profile_intact(profile))
         return pf_fail(error, ESTALE, "the file has changed");
@@ -94,13 +94,25 @@ static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error 
 
 static const struct pf_work measure_work = {"sizes of", PF_WORK_MEASURE, measures_short, run_measure};
 
-/* Measures a text up to an offset (UINT64_MAX: to its end) in a job. 0, or -1 with op->error filled. */
+static bool is_measured(struct pf_text *text, uint64_t until)
+{
+    return until == UINT64_MAX ? pf_text_is_sized(text, NULL) : !pf_text_distance(text, until);
+}
+
+/*
+ * Measures a text in jobs until its end (UINT64_MAX), or until the byte at an offset can be read. A job that was started for
+ * another operation may end before that. 0, or -1 with op->error filled.
+ */
 static int measure_text(struct pf_file_text *text, uint64_t until, struct pf_op *op)
 {
-    uint64_t before = atomic_load(&text->until);
-    while (before < until && !atomic_compare_exchange_weak(&text->until, &before, until))
-        ;
-    return pf_need(op, &measure_work, &text->owner, 0);
+    int result = 0;
+    while (result == 0 && !is_measured(&text->text, until)) {
+        uint64_t before = atomic_load(&text->until);
+        while (before < until && !atomic_compare_exchange_weak(&text->until, &before, until))
+            ;
+        result = pf_need(op, &measure_work, &text->owner, 0);
+    }
+    return result;
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
@@ -116,7 +128,7 @@ static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
  * files of the table at once. A file whose rows can be located directly does not wait for that pass: reading one thread of
  * a thousand reads the data of that thread only.
  */
-static bool has_own_walk(struct pf_profile *profile, struct pf_node node)
+static bool is_measured_by_walk(struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
     if (table < 0)
@@ -134,7 +146,7 @@ static bool has_own_walk(struct pf_profile *profile, struct pf_node node)
 }
 
 /* Loads or computes everything that a walk over the file needs. Returns 0, or -1 with op->error filled. */
-static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
+static int prepare_walk(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     struct pf_aggregate *aggregate;
     int result = pf_profile_ready(profile, node, op);
@@ -156,22 +168,14 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
     return result;
 }
 
-static int measure_to_end(struct pf_file_text *text, struct pf_op *op)
-{
-    int result = 0;
-    while (result == 0 && !pf_text_is_sized(&text->text, NULL))
-        result = measure_text(text, UINT64_MAX, op);
-    return result;
-}
-
-static int size_by_own_walk(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
+static int size_from_walk(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
     struct pf_file_text *text = pf_file_text_of(profile, node);
     if (!text)
         return pf_fail_memory(&op->error);
-    int result = pf_text_is_sized(&text->text, NULL) ? 0 : prepare(profile, node, op);
+    int result = pf_text_is_sized(&text->text, NULL) ? 0 : prepare_walk(profile, node, op);
     if (result == 0)
-        result = measure_to_end(text, op);
+        result = measure_text(text, UINT64_MAX, op);
     if (result == 0)
         pf_text_is_sized(&text->text, size);
     pf_file_text_release(text);
@@ -193,8 +197,8 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
         return 0;
     int result = pf_profile_open(profile, op);
     if (!result)
-        result = has_own_walk(profile, node) ? size_by_own_walk(profile, node, size, op)
-                                             : size_from_table(profile, node, size, op);
+        result = is_measured_by_walk(profile, node) ? size_from_walk(profile, node, size, op)
+                                                    : size_from_table(profile, node, size, op);
     if (!result)
         pf_profile_put_file(profile, node, *size, NULL);
     return result;
@@ -210,7 +214,7 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_walk
         return -1;
     if (needs_facts(profile, node))
         return 0;
-    int result = prepare(profile, node, op);
+    int result = prepare_walk(profile, node, op);
     if (result == 0)
         *walk = pf_node_walk(profile, node, &op->error);
     return result ? result : *walk ? 0 : -1;
@@ -250,9 +254,9 @@ static int readable_text(struct pf_profile *profile, struct pf_node node, struct
     struct pf_table_sizes *sizes = NULL;
     if (pf_profile_open(profile, op))
         return -1;
-    bool own_walk = has_own_walk(profile, node);
-    int result = prepare(profile, node, op);
-    if (result == 0 && !own_walk)
+    bool by_walk = is_measured_by_walk(profile, node);
+    int result = prepare_walk(profile, node, op);
+    if (result == 0 && !by_walk)
         result = pf_profile_table_sizes(profile, (size_t)pf_table_of(node.kind), &sizes, op);
     if (result)
         return result;
@@ -262,7 +266,7 @@ static int readable_text(struct pf_profile *profile, struct pf_node node, struct
     if (sizes)
         use_table_sizes(*text, sizes);
     else
-        result = measure_to_end(*text, op);
+        result = measure_text(*text, UINT64_MAX, op);
     if (result)
         pf_file_text_release(*text);
     return result;
@@ -380,8 +384,7 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_s
     struct pf_text *text = &file->text->text;
     if (size > text->size - offset)
         size = (size_t)(text->size - offset);
-    while (!result && pf_text_distance(text, offset + size - 1))
-        result = measure_text(file->text, offset + size - 1, op);
+    result = measure_text(file->text, offset + size - 1, op);
     if (result)
         return result;
     int got = pf_text_read(text, file->profile->env->blocks, offset, size, spans, need_text_block, op);
