@@ -239,17 +239,26 @@ static bool opens_here(struct pf_owner *owner, uint64_t number)
     return version->st.st_size < LARGE_FILE || !name[pf_packing_stem(name)];
 }
 
-static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+static const struct pf_work version_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+
+/* As pf_version_profile. *was_open: the profile was open already, so its inputs have not been compared just now. */
+static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *version, bool *was_open,
+                                       struct pf_op *op)
+{
+    struct pf_profile *profile = profile_if_open(fs, version);
+    *was_open = profile != NULL;
+    /* Repeats only if the profile must be reopened again before this thread gets it. */
+    for (; !profile; profile = profile_if_open(fs, version))
+        if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
+            pf_need(op, &version_work, &version->owner, 0))
+            return NULL;
+    return profile;
+}
 
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
 {
-    struct pf_profile *profile;
-    /* Repeats only if the profile must be reopened again before this thread gets it. */
-    while (!(profile = profile_if_open(fs, version)))
-        if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
-            pf_need(op, &open_work, &version->owner, 0))
-            return NULL;
-    return profile;
+    bool was_open;
+    return need_profile(fs, version, &was_open, op);
 }
 
 /*
@@ -404,11 +413,10 @@ static int check_inputs(struct pf_fs *fs, const struct pf_node_ref *ref, struct 
     return result;
 }
 
-int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_node_ref *ref,
-                     struct pf_op *op)
+/* Holds the version that a node number belongs to. False if there is none. Called with fs->lock held. */
+static bool hold_version_of(struct pf_fs *fs, uint64_t ino, struct pf_node_ref *ref)
 {
-    *ref = (struct pf_node_ref){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
-    pf_lock_take(&fs->lock);
+    pf_assert_held(&fs->lock);
     if (ino == PF_ROOT_INO) {
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
         ref->node = (struct pf_node){PF_TOP, 0};
@@ -417,38 +425,54 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
     } else {
         ref->version = pf_map_get(&fs->versions, ino >> 40);
     }
-    if (ref->version) {
-        hold_version(fs, ref->version);
-        ref->reported = ref->version->access;
-        if (check == PF_CHECK_LATELY && checked_lately(fs, ref->version))
-            check = PF_CHECK_NOT;
-    }
-    pf_lock_drop(&fs->lock);
     if (!ref->version)
-        return ESTALE;
-    ref->profile = profile_if_open(fs, ref->version);
-    bool open = ref->profile != NULL, stale = false;
-    if (!open) {
-        ref->profile = pf_version_profile(fs, ref->version, op);
-        stale = !ref->profile && op->error.code == ESTALE;
-    }
-    if (!ref->profile && !stale && !pf_version_is_broken(ref->version)) {
-        pf_node_ref_close(ref);
+        return false;
+    hold_version(fs, ref->version);
+    ref->reported = ref->version->access;
+    return true;
+}
+
+/*
+ * Gets the profile of a held version and opens its files; with `check`, first compares its inputs with the disk. *stale: the
+ * version is not the one on disk, or has no such node any more. 0, or an errno value.
+ */
+static int open_profile_of(struct pf_fs *fs, struct pf_node_ref *ref, bool check, bool *stale,
+                           struct pf_op *op)
+{
+    bool was_open;
+    ref->profile = need_profile(fs, ref->version, &was_open, op);
+    bool broken = pf_version_is_broken(ref->version);
+    *stale = !ref->profile && op->error.code == ESTALE;
+    if (!ref->profile && !*stale && !broken)
         return pf_op_errno(op, -1);
-    }
     pf_version_access(fs, ref->version, ref->profile);
-    if (pf_version_is_broken(ref->version) && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
-        stale = true;
-    int changed = check && open ? check_inputs(fs, ref, op) : 0;
-    if (!changed)
-        changed = hold_files(ref, op);
-    if (changed && changed != ESTALE) {
+    if (broken && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
+        *stale = true;
+    int result = check && was_open ? check_inputs(fs, ref, op) : 0;
+    if (!result)
+        result = hold_files(ref, op);
+    *stale |= result == ESTALE;
+    return result == ESTALE ? 0 : result;
+}
+
+int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_node_ref *ref,
+                     struct pf_op *op)
+{
+    *ref = (struct pf_node_ref){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
+    pf_lock_take(&fs->lock);
+    bool found = hold_version_of(fs, ino, ref);
+    if (found && check == PF_CHECK_LATELY && checked_lately(fs, ref->version))
+        check = PF_CHECK_NOT;
+    pf_lock_drop(&fs->lock);
+    if (!found)
+        return ESTALE;
+    bool stale;
+    int result = open_profile_of(fs, ref, check != PF_CHECK_NOT, &stale, op);
+    if (result)
         pf_node_ref_close(ref);
-        return changed;
-    }
-    if (!stale && !changed)
-        return 0;
-    int result = follow_to_present(fs, ref, op);
+    if (result || !stale)
+        return result;
+    result = follow_to_present(fs, ref, op);
     if (!result)
         ref->reported = pf_version_access(fs, ref->version, ref->profile);
     return result;
