@@ -152,25 +152,28 @@ struct pf_fs {
     uint64_t started;    /* in monotonic seconds */
     time_t started_at;   /* in seconds since 1970 */
 
-    struct pf_lock lock;
+    struct pf_lock lock; /* guards the members below, down to probe_results, unless noted otherwise */
     struct pf_other_device other_device;
-    struct pf_map entries;   /* by id */
-    struct pf_map by_name;   /* by hash of (parent, name) */
-    struct pf_map versions;  /* by id */
+    struct pf_preparation *preparing; /* list of preparations in progress (packed.c) */
+    struct pf_map entries;            /* by id; the lock guards the entries, too */
+    struct pf_map by_name;            /* by hash of (parent, name) */
+    struct pf_map versions;           /* by id */
     uint64_t next_entry;
     uint32_t next_version;
     struct pf_idle_list idle;
     size_t open_profiles;
-    size_t files_max;                /* maximum number of idle versions with open files */
+    size_t files_max;                /* maximum number of idle versions with open files; immutable */
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
-    _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks */
-    /* When the cache was last pruned (monotonic seconds) and the cache writes until then; used by one service thread at a time. */
+    _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks; without the lock */
+    /*
+     * When the cache was last pruned (monotonic seconds) and the cache writes until then; without the lock, used by one service
+     * thread at a time.
+     */
     uint64_t pruned, pruned_puts;
     struct pf_reaper reaper;
 
-    struct pf_probe_results *probe_results;
-    struct pf_preparation *preparing; /* list of preparations in progress (packed.c) */
-    void **virtuals;                  /* `self` of each of options.virtuals */
+    struct pf_probe_results *probe_results; /* has a lock of its own */
+    void **virtuals;                        /* `self` of each of options.virtuals; immutable */
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
@@ -397,8 +400,11 @@ static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
 /* True for the number of an entry of SOURCE that is not a profile. */
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
-/* Attributes of a classified entry; adds a look-up reference. Returns ENOENT if the entry is hidden. Called with fs->lock held. */
-int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
+/*
+ * Completes the look-up of a classified name: creates or updates its entry and, for a profile, its version; adds a look-up
+ * reference, and fills *attr. Returns ENOENT if the entry is hidden, or ENOMEM. Called with fs->lock held.
+ */
+int pf_entry_look_up(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile. An unknown size is computed by a pass if may_wait is set; otherwise EAGAIN. */
 int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
