@@ -39,7 +39,7 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_cubedir_driver,         /* a folder whose subfolders are named like measurement points and have Cube files */
     &pf_otf2_driver,            /* a folder with a *.otf2 file and its magic */
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
-    &pf_xray_driver,            /* four bytes of header and the first record's kind */
+    &pf_xray_driver,            /* magic, or 4 bytes of header and a record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */
     &pf_nsight_folder_driver,   /* a folder whose subfolders are named like measurement points and have Nsight files */
     &pf_extrap_binary_driver,   /* a byte-order field and a word of 17 letters */

@@ -19,7 +19,7 @@
 enum {
     IDLE_MAX = 8,   /* maximum number of archives without users that stay cached */
     NESTED_MAX = 2, /* maximum nesting of archives; an archive nested deeper is a file */
-    KEPT_MAX = 16,  /* maximum number of individually compressed members that stay unpacked */
+    KEPT_MAX = 16,  /* maximum number of an archive's deflated or sparse members that stay unpacked */
     HEAD = 4096     /* bytes that suffice to detect an archive */
 };
 
@@ -105,7 +105,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* Unlinks and returns the least recently used archive without users if there are more than `max` of these. */
+/* If more than `max` archives have no users, unlinks and returns one that is not among the `max` most recently used. */
 static struct pf_archive *archive_pop_idle(struct pf_archives *archives, unsigned max)
 {
     pf_assert_held(&archives->lock);
@@ -133,7 +133,7 @@ void pf_archive_release(struct pf_archive *archive)
     free_archive(taken);
 }
 
-/* Frees all archives without users. A nested archive is a user of the outer one, so it is freed first. */
+/* Frees all archives without users. A nested archive is a user of the outer one, so the nested one is freed first. */
 static void free_idle(struct pf_archives *archives)
 {
     struct pf_archive *taken;

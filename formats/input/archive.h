@@ -84,7 +84,7 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
 /* The target of a link; NULL if the member is not a link. */
 const char *pf_archive_link(const struct pf_archive *archive, uint32_t member);
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg);
-/* Number of bytes to unpack before the first `bytes` of a member can be read. */
+/* Number of bytes to unpack before the first `bytes` bytes of a member can be read. */
 uint64_t pf_archive_distance(struct pf_archive *archive, uint32_t member, uint64_t bytes);
 /* Opens a member. Returns 0 or an errno value; the caller closes *opened. */
 int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened);

@@ -123,7 +123,7 @@ static struct archive *reader_of(struct range *range, struct pf_error *error)
 /* ---- names in a zip ----------------------------------------------------------------------------- */
 
 /*
- * libarchive returns no name, and no link target, if the locale cannot represent it or if it is declared UTF-8 and is
+ * libarchive returns neither names nor link targets that the locale cannot represent, or that are declared UTF-8 but
  * invalid. Such a name is looked up by the member's offset, in the central directory or, in a truncated archive, in the
  * member's local header.
  */
@@ -180,7 +180,7 @@ static int read_zip_names(struct zip_names *names)
     return 0;
 }
 
-/* The last member whose header is before the offset up to which libarchive has read; NULL if there is none. */
+/* The last member whose header is before `place`, the offset up to which libarchive has read; NULL if there is none. */
 static const struct zip_name *zip_name_before(const struct zip_names *names, uint64_t place)
 {
     size_t low = 0, high = names->count;
@@ -335,7 +335,7 @@ static uint8_t index_type_of(struct archive_entry *entry)
                                          : DT_UNKNOWN;
 }
 
-/* Adds a hard link to an earlier member. */
+/* Makes `member` a hard link to the earlier member with the path `target`. */
 static int add_alias(struct pf_archive_tree *tree, struct pf_member *member, const char *target,
                      const char *path, struct pf_error *error)
 {

@@ -14,7 +14,7 @@ struct kept_head {
     uint64_t size, members, strings, problems;
 };
 
-/* The output buffer (if `at` is NULL, bytes are only counted), or the remaining input. */
+/* Output: `size` bytes have been written to the buffer `at` (NULL: only counted). Input: `size` bytes are left at `at`. */
 struct kept_run {
     unsigned char *at;
     size_t size;

@@ -29,8 +29,8 @@ struct pf_archive_tree {
     uint32_t count;
     size_t room;
     /*
-     * Size of the archive's bytes or, for a compressed tar, of its unpacked bytes. The latter is INT64_MAX while the
-     * archive is indexed, and UINT64_MAX if it is unknown.
+     * Size of the archive or, for a compressed tar, of its unpacked bytes: INT64_MAX while the tar is indexed,
+     * UINT64_MAX if unknown.
      */
     uint64_t size;
     struct pf_rows *problems; /* severity, code, text */
@@ -43,8 +43,8 @@ void pf_archive_tree_end(struct pf_archive_tree *tree);
 void pf_archive_tree_clear(struct pf_archive_tree *tree);
 
 /*
- * Adds a member to a folder, or the root folder if `folder` is PF_NO_MEMBER. Returns PF_NO_MEMBER with *error filled on
- * failure.
+ * Adds a member to a folder; if `folder` is PF_NO_MEMBER, the member becomes the root folder. Returns PF_NO_MEMBER with
+ * *error filled on failure.
  */
 uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint32_t name, uint8_t type,
                              struct pf_error *error);

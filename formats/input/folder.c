@@ -15,7 +15,7 @@ struct pf_folder {
     int fd;      /* -1: in an archive */
     char *below; /* path in `fd` of the archive whose root this folder is (pf_folder_below), or NULL */
     struct pf_archives *archives;
-    struct pf_archive *archive; /* a reference */
+    struct pf_archive *archive; /* a reference; NULL: in the file system */
     uint32_t member;
 };
 
@@ -228,7 +228,7 @@ static bool place_is_folder(const struct folder_place *place)
     return S_ISDIR(st.st_mode);
 }
 
-/* Replaces a member that is an archive by the root of the archive. Returns 0 or an errno value. */
+/* If *place is an archive inside an archive, replaces it by the inner archive's root. Returns 0 or an errno value. */
 static int enter_member(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     struct pf_opened file;

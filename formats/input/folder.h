@@ -13,7 +13,7 @@ struct pf_folder;
 
 /*
  * Takes ownership of an open descriptor. Paths below the folder lead into archives, which are entered through
- * `archives` (borrowed). If that is NULL, archives are files.
+ * `archives` (borrowed). If `archives` is NULL, archives are files.
  */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
 /*
@@ -27,7 +27,7 @@ bool pf_folder_is_current(const struct pf_folder *folder);
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path);
 void pf_folder_free(struct pf_folder *folder);
 
-/* Number of bytes to unpack before the first `bytes` of a file in the folder can be read. */
+/* Number of bytes to unpack before the first `bytes` bytes of a file in the folder can be read. */
 uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, uint64_t bytes);
 
 /* The limit on unpacked bytes that the folder's files share; NULL if unlimited. */

@@ -26,7 +26,7 @@ enum { RUNS = 8 };
 struct inflate_slot {
     struct pf_inflater *run; /* NULL: not created yet */
     bool busy;               /* in use by a thread that does not hold the lock */
-    uint64_t used;           /* time of last use, in units of `clock` */
+    uint64_t used;           /* value of `clock` at the last use */
 };
 
 struct pf_inflate {
@@ -128,8 +128,8 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
 }
 
 /*
- * Returns the idle run with the shortest distance to an offset; NULL if no idle run is as near as the last seek point
- * before the offset.
+ * Returns the slot of the idle run that has the least to inflate up to an offset; NULL if each would have more to inflate
+ * than a run from the last seek point.
  */
 static struct inflate_slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 {

@@ -52,11 +52,11 @@ bool pf_input_trailing(struct pf_input *input, uint64_t *offset);
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total);
 
 /*
- * The limit on memory for data derived from an input: 4 times its size on disk, at least 256 MB. If the archive that
- * contains it is smaller, the archive's size counts instead. Bounds the expansion of a few compressed bytes.
+ * The limit in bytes on memory for data derived from an input: 4 times the size of the input's file, or of the archive
+ * that contains the file if the archive is smaller; at least 256 MB. Bounds the expansion of a few compressed bytes.
  */
 uint64_t pf_input_memory(const struct pf_input *input);
-/* True if the input's size on disk is smaller than its pf_input_size. */
+/* True if pf_input_size exceeds the size of the input's file, or of the archive that contains the file. */
 bool pf_input_is_packed(const struct pf_input *input);
 /* The version of the file. Valid as long as the input. */
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);

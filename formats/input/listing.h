@@ -24,8 +24,8 @@ int pf_source_list_folders(struct pf_source *source, pf_folder_visit *visit, voi
 
 /*
  * Visits the entries of a folder in a source that is a directory. Skips folders; pf_source_set_matters has no effect.
- * Records an input with the folder's name and a slash, whose version is the folder's times. Returns 0, or -1 with
- * *error filled.
+ * Records an input whose name is `folder` with a slash appended, and whose stamp is the folder's own. Returns 0, or -1
+ * with *error filled.
  */
 int pf_source_list_in(struct pf_source *source, const char *folder, pf_folder_visit *visit, void *arg,
                       struct pf_error *error);

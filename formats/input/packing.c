@@ -10,8 +10,8 @@ bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size)
 }
 
 /*
- * True for a header with method 8 (deflate), a window of at most 32 KiB, no preset dictionary and a value that is a
- * multiple of 31.
+ * True for a header with method 8 (deflate), a window of at most 32 KiB and no preset dictionary. The header's check bits
+ * make its two bytes, read as a big-endian number, a multiple of 31.
  */
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size)
 {

@@ -36,7 +36,7 @@ enum pf_packing_kind {
 
 /* Detects the compression of a file by its first bytes. */
 enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size);
-/* The length of a name without a compression suffix (.gz, .zst, .xz, .bz2). */
+/* The length of a name without its compression suffix (.gz, .zst, .xz, .bz2), if it has one. */
 size_t pf_packing_stem(const char *name);
 
 /* The maximum number of bytes to unpack from `packed` compressed bytes; the rest is dropped, with the error

@@ -68,8 +68,8 @@ void pf_input_place_release(struct pf_input_place *place);
 int pf_input_place_stat(const struct pf_input_place *place, struct stat *st);
 
 /*
- * Intersects source->access with the permission to read `name` in a directory, or to search it if `through` is set. If
- * `name` is "", it is the directory itself. May block.
+ * Intersects source->access with the permission to read (if `through`: to search) `name` in `directory`; "" is
+ * `directory` itself. `st`: attributes of `name`. May block.
  */
 void pf_record_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
                       bool through);

@@ -22,8 +22,8 @@ uint64_t pf_lasting_device(uint64_t device);
 struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp);
 
 /*
- * True if the stamp of a folder changes with each further change of the names in the folder: the folder is on a disk, and its last
- * change is older than the resolution of the disk's times.
+ * True if each further change of the names in a folder is certain to change the folder's stamp: the folder is on a disk,
+ * and its last change is 10 s old, which exceeds the resolution of any disk's times.
  */
 bool pf_stamp_is_settled(const struct pf_stamp *stamp);
 

@@ -12,9 +12,9 @@
 
 enum {
     IN_MEMORY = 64 * 1024, /* maximum size of a part in memory; a longer part goes into a file */
-    PART_MIN = 1 << 20,    /* minimum size of a part; otherwise, a part has half of the limit */
-    BEHIND = 64 * 1024,    /* bytes cached before the offset at which reading resumes after a restart */
-    RUNS_MAX = 8,          /* maximum number of runs; each takes a few hundred KB, or more for some formats */
+    PART_MIN = 1 << 20,    /* a part grows to half of the limit, but at least to this size */
+    BEHIND = 64 * 1024,    /* after a restart, caching begins this many bytes before the requested offset */
+    RUNS_MAX = 8,          /* maximum number of a group's runs; each takes a few hundred KB or more */
 };
 
 /* A contiguous range of unpacked bytes. */
@@ -33,7 +33,7 @@ struct pf_unpacked {
 
     struct pf_lock lock; /* guards the following */
     struct pf_unpacker *run;
-    uint64_t at;                       /* offset of the run */
+    uint64_t at;                       /* offset of the next byte that the run will unpack */
     struct unpacked_part older, newer; /* two adjacent ranges; the next bytes are appended to the newer one */
     uint64_t size;                     /* UINT64_MAX: unknown */
     bool damaged;

@@ -44,7 +44,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
 /* The number of unpacked bytes; UINT64_MAX until the end has been reached. */
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked);
 
-/* The number of bytes to unpack before a byte can be read; 0 if it is cached. */
+/* The number of bytes to unpack until the byte at `offset` can be read; 0 if that byte is cached. */
 uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset);
 
 /* True if unpacking has reached damage that ends the file. */

@@ -7,7 +7,10 @@
 
 #include "formats/kit/bytes.h"
 
-/* Sizes of the records' fixed parts. The longest record is ENTRY plus three fields of 65535 bytes. */
+/*
+ * LOCAL to LOCATOR: sizes of the records' fixed parts. BUFFER exceeds the longest record, which is ENTRY plus three
+ * fields of 65535 bytes.
+ */
 enum { LOCAL = 30, ENTRY = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT_MAX = 65535, BUFFER = 256 * 1024 };
 
 static bool has_magic(const unsigned char *bytes, const char *magic)
@@ -31,8 +34,8 @@ static ssize_t read_at(const struct zip *zip, size_t size, uint64_t offset)
 /* ---- a member's header -------------------------------------------------------------------------- */
 
 /*
- * Reads the values of a ZIP64 field. It has the values that do not fit into the header's 32 bits, in the order of the
- * header. The field begins with the unpacked size if `wide_size` is set.
+ * Reads the values of a ZIP64 field. The field holds those values that do not fit into the header's 32 bits, in the
+ * header's order. The first of them is the unpacked size if `wide_size` is set.
  */
 static void read_zip64(const unsigned char *field, size_t size, bool wide_size, struct pf_zip_entry *entry)
 {

@@ -82,7 +82,7 @@ enum pf_json_flags {
 };
 
 /*
- * Reads up to `size` bytes of the text at `offset` into buffer. Returns the number of bytes, fewer than `size` only at
+ * Reads up to `size` bytes at `offset` of the text into `buffer`. Returns the number of bytes, fewer than `size` only at
  * the end of the text; -1 with *error filled. Offsets ascend unless pf_json_seek moves back.
  */
 typedef ssize_t pf_json_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);

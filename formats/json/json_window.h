@@ -67,9 +67,9 @@ static inline uint64_t pf_json_offset(const struct pf_json *json, const char *at
 }
 
 /*
- * Reads more text into the window. The text from *keep on is preserved and moves; *keep is updated. It must begin at
- * most PF_JSON_TEXT_MAX and a few bytes before the end of the window. Returns 1 if there is more text, 0 at the end, -1
- * with *error filled.
+ * Reads more text into the window. Moves the text from *keep on to the front of the window, and updates *keep, which must
+ * be at most PF_JSON_TEXT_MAX and a few bytes before json->end. Returns 1 if there is more text, 0 at the end, -1 with
+ * *error filled.
  */
 int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *error);
 

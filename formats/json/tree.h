@@ -22,9 +22,10 @@ struct pf_json_trees *pf_json_trees_new(size_t limit, bool strict);
 void pf_json_trees_free(struct pf_json_trees *trees);
 
 /*
- * Parses the reader's next value. *tree is its tree, owned by the caller (json_object_put); NULL for null, and for an
- * object or array that exceeds the limit (token->cut). *token is its first token. Returns the token's event; PF_JSON_END or the end of
- * the container if there is no value; -1 with *error filled as by pf_json_next, also for errors inside the value.
+ * Parses the reader's next value. *tree is the value's tree, owned by the caller (json_object_put); NULL for null, and for
+ * an object or array that exceeds the limit (token->cut). *token is the value's first token. Returns the token's event,
+ * which is PF_JSON_END or the end of the container if there is no value; -1 with *error filled as by pf_json_next, also
+ * for errors inside the value.
  */
 int pf_json_tree(struct pf_json_trees *trees, struct pf_json *json, struct pf_json_token *token,
                  struct json_object **tree, struct pf_error *error);

@@ -13,7 +13,7 @@
  */
 struct pf_json_walk {
     struct pf_json *json;
-    struct pf_model *model; /* the profile in whose pool texts are interned; NULL: unused */
+    struct pf_model *model; /* pf_json_take_name interns names in its contexts->strings; NULL: unused */
     struct pf_error *error;
     /* Arguments of a taker (below): */
     void *into;                        /* the struct to fill */
@@ -97,15 +97,18 @@ bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void
                      const struct pf_json_member *members);
 
 /*
- * For probing: recognises an object that has a given number of the listed members. Returns 1 once the last of them
- * begins.
+ * For probing, as the taker of several members: decrements the unsigned at walk->into, which is the number of members
+ * that an object must have. Returns 1, which stops the walk, at 0.
  */
-pf_json_taker pf_json_count_down; /* walk->into: unsigned, the number of missing members */
+pf_json_taker pf_json_count_down;
 
 /* True if the error means malformed or truncated text, after which the data read so far are kept. */
 bool pf_json_is_damage(const struct pf_error *error);
 
-/* Returns `got`, the result of a read: -1 with *run->error filled for damage. Other failures end the pass. */
+/*
+ * Checks `got`, the result of a read that fills *run->error on failure. Returns `got` on success and for damage
+ * (pf_json_is_damage). Other failures end the pass.
+ */
 int pf_json_got(struct pf_run *run, int got);
 
 /* Returns 0, or -1 as for damage if the pass has reached its limit (pf_run_is_full). */

@@ -24,8 +24,8 @@ static inline int pf_array_room(void *array, size_t *room, size_t count, size_t 
     return count < *room ? 0 : pf_array_grow(array, room, count + 1, item, error);
 }
 
-/* A hint for performance: all of this memory will soon be filled and will not grow, so that the kernel may use huge
- * pages, which cause fewer page faults and TLB misses. For memory from mmap or malloc. */
+/* Hints to the kernel that all of this memory (from mmap or malloc) will soon be filled. The kernel may then use huge
+ * pages, which cause fewer page faults and TLB misses. */
 void pf_array_fills(void *memory, size_t size);
 
 /* Makes room for the items up to and including `at`; new items are zeroed. */

@@ -31,7 +31,7 @@ struct pf_cell {
 /* True if text is ASCII and needs no quoting: no comma, quote, backslash or control character. */
 bool pf_text_is_plain(const char *text, size_t size);
 
-/* Sets `plain` or `quoted` of a text that is printed often, so that the text is scanned only once. */
+/* Scans a text and sets its `plain` and `quoted`, so that printing the text, however often, need not scan it. */
 void pf_cell_mark(struct pf_cell *cell);
 
 static inline struct pf_cell pf_absent(void)

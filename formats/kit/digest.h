@@ -9,9 +9,9 @@
 
 /*
  * An unkeyed 64-bit digest. It serves for names of cached files, digests of listings, and checksums against damage, but
- * not for hash tables whose keys come from files, which need pf_siphash (formats/kit/table.h). Each bit depends on all
- * bytes and on their number. The digest is the same on all hosts. `seed` is any number, or the digest of the preceding
- * bytes.
+ * not for hash tables whose keys come from files, which need pf_siphash (formats/kit/table.h). Each bit of the digest
+ * depends on all bytes and on their number. The digest is the same on all hosts. `seed` is any number, or the digest of
+ * the preceding bytes.
  */
 static inline uint64_t pf_digest(uint64_t seed, const void *bytes, size_t size)
 {

@@ -25,7 +25,7 @@ struct pf_ids {
 
 #define PF_NO_ID UINT32_MAX
 
-/* Adds an id. Returns 1 if added, 0 if the id is present (it keeps its number), -1 with *error filled. number must be
+/* Adds an id. Returns 1 if added, 0 if the id is present (it keeps its number), -1 with *error filled. `number` must be
  * less than PF_NO_ID. */
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error);
 

@@ -12,14 +12,13 @@
 #include "formats/kit/print.h"
 
 /*
- * The number of digits that are passed to strtod. The midpoint of two adjacent doubles has at most 767 significant
+ * Maximum number of digits that are passed to strtod. The midpoint of two adjacent doubles has at most 768 significant
  * digits, so the only fact that matters about further digits is whether one of them is not 0.
  */
 enum { KEPT_DIGITS = 800 };
 
 /*
- * Exponents saturate at this value, which is beyond the range of doubles for a text of any length, and far from
- * overflow.
+ * An exponent that has reached this value ignores further digits: no mantissa can be long enough to compensate it.
  */
 #define EXPONENT_LIMIT INT64_C(100000000000000000)
 
@@ -32,7 +31,7 @@ struct number_reader {
     const char *at, *end;
 };
 
-/* mantissa * 10^exponent; the mantissa holds the first 19 digits. */
+/* mantissa * 10^exponent; the mantissa holds up to 19 significant digits. */
 struct decimal {
     uint64_t mantissa;
     int64_t exponent;
@@ -173,8 +172,8 @@ static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
 /*
  * Multiplies the mantissa by the 128-bit power of ten. The power, the product and the digits beyond the mantissa are
  * truncated, so the product differs from the number in its lowest bits. The result is correct if both bounds of this
- * error round to the same double. Returns false if they may not, which practically never happens for random numbers of
- * up to 19 digits, or if the result is not a normal double.
+ * error round to the same double. Returns false if the bounds may round differently, which practically never happens for
+ * random numbers of up to 19 digits, or if the result is not a normal double.
  */
 static inline bool from_product(const struct decimal *decimal, double *value)
 {
@@ -192,8 +191,8 @@ static inline bool from_product(const struct decimal *decimal, double *value)
         fraction += above || (rest == half && fraction & 1);
     } else {
         /*
-         * The error is below 2 units of the product's last bit, plus up to one unit of the mantissa's if digits were
-         * cut.
+         * The error is below 2 units of the product's last bit. If digits were cut, the mantissa is too small by up to
+         * 1, which is 2^(64 + shift) such units.
          */
         pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
         if (rest + slack > (rest < half ? half : full))

@@ -33,9 +33,9 @@ void pf_pass_end(struct pf_pass *before);
 struct pf_pass *pf_pass_now(void);
 
 /*
- * Checks whether the calling thread's pass was cancelled. Returns 0 if not, or if there is no pass; -1 with ECANCELED
- * in *error if it was. In the latter case, the caller must return in a state in which the call can be repeated. Costs
- * two relaxed loads.
+ * Checks whether the calling thread's pass was cancelled. Returns -1 with ECANCELED in *error if it was; 0 if not, or if
+ * there is no pass. After -1, the caller must return in a state in which its own call can be repeated. Costs two relaxed
+ * loads.
  *
  * Reading an input, unpacking and sorting include checks, so only loops that do none of these for long need their own.
  */

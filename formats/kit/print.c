@@ -214,8 +214,8 @@ static inline bool needs_exponent(int exponent)
 
 /*
  * The 17 digits of a double, padded with zeros at the end: the first one, and 16 more as characters. The compiler keeps
- * the struct in registers. In memory, it would be slower: bytes that are read back in another width than they were
- * written in stall store forwarding.
+ * the struct in registers. An array in memory would be slower: it would be written and read in different widths, which
+ * defeats store forwarding.
  */
 struct digits {
     char first;
@@ -255,7 +255,7 @@ static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
     return put_upto_3(out + (distance < 10), distance);
 }
 
-/* Prints numbers from 0.0001 to 12345678901234568. In this range, printf's %.17g prints no exponent. */
+/* Prints numbers from 0.0001 to below 1e17. In this range, printf's %.17g prints no exponent. */
 static inline char *put_moderate(char *out, struct pf_decimal d, unsigned n)
 {
     struct digits digits = seventeen_digits(d.digits, n);

@@ -30,7 +30,7 @@ struct pf_store {
     unsigned char *tail; /* the last bytes of a spilled store, not written to the file yet */
     size_t tail_size;
     struct pf_lock lock;                   /* guards the members below */
-    struct pf_store_block *blocks[BLOCKS]; /* in LRU order, latest first, then NULL */
+    struct pf_store_block *blocks[BLOCKS]; /* most recently used first; NULL: unused */
 };
 
 struct pf_store *pf_store_new(uint64_t limit)
@@ -271,7 +271,7 @@ int pf_store_file(const struct pf_store *store)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
-/* Moves a block to the front: the block at index i or, if i is the last index, a new one. Returns the evicted
+/* Moves `block` from index i to the front. A new block replaces the last one (i = BLOCKS - 1). Returns the replaced
  * block, or NULL. */
 static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, struct pf_store_block *block)
 {

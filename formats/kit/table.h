@@ -9,8 +9,8 @@
 #include "formats/kit/error.h"
 
 /*
- * A hash table. Its keys come from files, so it hashes them by SipHash with a secret drawn at random at program start.
- * Therefore no file can be crafted whose keys all collide, and the order of a table is random and must never be
+ * A hash table. Its keys come from files, so callers hash them by SipHash with a secret drawn at random at program
+ * start. Therefore no file can be crafted whose keys all collide, and the order of a table is random and must never be
  * visible. Not thread-safe. A zero-initialized table is empty.
  */
 

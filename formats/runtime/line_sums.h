@@ -35,9 +35,9 @@ void pf_line_sums_add(struct pf_line_sums *sums, const struct pf_source_line *wh
                       pf_int128 value);
 
 /*
- * Adds the rows to the format's own table number `table`, after all values have been added. Rows are ordered by metric, name, file and
- * line; names and files have the order of their numbers, that is, of their first use. Values without a line are the last row of their
- * metric. Sums of 0 are left out.
+ * Adds the rows to the format's own table number `table`, after all values have been added. Rows are sorted by metric, name, file and
+ * line, where names and files compare by number, not as text. Values without a line are the last row of their metric. Sums of 0 are left
+ * out.
  */
 void pf_line_sums_end(struct pf_line_sums *sums, size_t table);
 

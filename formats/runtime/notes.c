@@ -101,7 +101,7 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
-/* Adds a row to model->warnings. If earlier runs have filled the table, only fatal notes are added. */
+/* Adds a row to model->warnings. If earlier runs have filled the table, adds fatal notes only, and a row `more` once. */
 static int add_warning(struct pf_model *model, const struct pf_note *note, const char *text,
                        struct pf_error *error)
 {

@@ -86,11 +86,11 @@ uint32_t pf_run_intern(struct pf_run *run, struct pf_strings *strings, const cha
 
 /*
  * A failure must not longjmp across stack frames of a library (SQLite, libxml2, json-c, libarchive, qsort): the library's state would be
- * left inconsistent. A wrapper brackets each library function that calls back with pf_run_enter_library and pf_run_leave_library, and the
- * callback runs the driver's code with pf_run_call. If pf_run_call returns -1, the callback makes the library stop. When the library
- * function has returned, the wrapper calls pf_run_leave_library, then pf_run_fail.
+ * left inconsistent. So if a library function takes a callback, pf_run_enter_library is called before the library function, and
+ * pf_run_leave_library after it. The callback runs the driver's code with pf_run_call. If pf_run_call returns -1, the callback makes the
+ * library stop, and pf_run_fail is called after pf_run_leave_library.
  *
- * In builds without NDEBUG, a failure inside the brackets but outside pf_run_call aborts.
+ * In builds without NDEBUG, a failure between enter and leave but outside pf_run_call aborts.
  */
 static inline void pf_run_enter_library(struct pf_run *run)
 {

@@ -258,7 +258,7 @@ static int keep_all(struct pf_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* Converts counts to prefix sums. Returns true if a single index has all the counts. */
+/* Converts counts to prefix sums. Returns true if at most one count is not 0. */
 static bool sums_add_up(uint64_t *starts, uint32_t n)
 {
     bool one = true;

@@ -37,12 +37,12 @@ const char *pf_table_name(uint64_t number)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* The state of a pass that opens all profiles, one at a time, so that memory does not depend on their number. */
+/* The state of a pass over all profiles. Only one profile is open at a time, to bound the use of memory. */
 struct tables_making {
     struct pf_fs *fs;
-    const struct pf_buf *listed; /* the paths of all profiles; NULL: not known */
-    uint64_t digest; /* of the profiles so far; changes when a profile appears, disappears or changes */
-    struct pf_store **text; /* NULL: compute the digest only */
+    const struct pf_buf *listed; /* the paths of all profiles; NULL: to be found by the pass */
+    uint64_t digest; /* of the profiles visited so far; at the end, it shows whether any profile is new, gone or changed */
+    struct pf_store **text; /* by table; NULL: only the digest is computed, and no profile is opened */
 };
 
 static int add_profile_rows(void *arg, const char *path, const struct pf_entry_info *info,

@@ -10,7 +10,7 @@
  * private to this folder. */
 enum { CHART_LINES = 12 };
 
-/* Pixels: the position and size of the plot. */
+/* Pixels: the plot; CHART_HEIGHT: the whole picture. */
 enum {
     CHART_LEFT = 78,
     CHART_TOP = SVG_CAPTION + 26,

@@ -77,7 +77,7 @@ static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate,
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Returns a frame's colour. It depends on the frame's module if modules are known, otherwise on the file or the prefix of the name. */
+/* Returns a frame's colour, which depends on its module or, if unknown, on its file or, if unknown, on the prefix of its name. */
 static const char *colour_of(const struct pf_tree *tree, uint32_t context)
 {
     struct pf_cell text = tree->module ? pf_interned(tree->strings, tree->module[context]) : pf_absent();

@@ -4,15 +4,15 @@
 
 #include "fs/tree/vfs.h"
 
+enum pf_excerpt_rows { PF_EXCERPT_FUNCTIONS, PF_EXCERPT_WARNINGS, PF_EXCERPT_ROWS };
 /*
- * The data of one profile for the tables over several profiles: its metrics, its row of the summary, the functions of its primary
- * metric, and its warnings. Excerpts are cached between mounts, so that an archive that was read once need not be opened
+ * What one profile adds to the tables over several profiles: its metrics, its row of the summary, the functions of its
+ * primary metric, and its warnings. Excerpts are cached between mounts, so that these tables need not open the profiles
  * again.
  */
-enum pf_excerpt_rows { PF_EXCERPT_FUNCTIONS, PF_EXCERPT_WARNINGS, PF_EXCERPT_ROWS };
 struct pf_excerpt {
     struct pf_buf metrics;               /* see pf_excerpt_metric */
-    struct pf_buf summary;               /* the row's cells, from column `partitions` to column `top` */
+    struct pf_buf summary;               /* cells of summary.csv, from column `partitions` to column `top` */
     struct pf_buf rows[PF_EXCERPT_ROWS]; /* a NUL in each row marks where the path is inserted */
     bool is_private;                     /* not all users may read all the files it was made from */
 };
@@ -24,15 +24,15 @@ struct pf_profile *pf_excerpt_open(struct pf_fs *fs, const char *path, const str
 /* True if not all users may read all files that an open profile has used so far. */
 bool pf_excerpt_is_private(struct pf_profile *profile);
 
+enum pf_excerpt_extent { PF_EXCERPT_METRICS, PF_EXCERPT_WHOLE };
 /*
  * Makes a profile's excerpt within the caller's pass, and caches it. With may_use_cache, takes the excerpt from the cache if
- * possible; the excerpt's is_private is then false in any case, since the cache does not hold it. With PF_EXCERPT_METRICS, a new
+ * possible; is_private is then always false, since the cache does not hold it. With PF_EXCERPT_METRICS, a new
  * excerpt has only the metrics, which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and
  * nothing to free.
  * A transient error (see pf_is_transient) is not caused by the profile: the table over several profiles should then fail as
  * a whole. Any other error becomes the message in the profile's row.
  */
-enum pf_excerpt_extent { PF_EXCERPT_METRICS, PF_EXCERPT_WHOLE };
 int pf_excerpt_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
                    enum pf_excerpt_extent extent, bool may_use_cache, struct pf_excerpt *excerpt,
                    struct pf_error *error);
@@ -41,11 +41,11 @@ void pf_excerpt_free(struct pf_excerpt *excerpt);
 /* Caches the excerpt of a profile whose model and aggregates (if it has any) are already loaded. */
 void pf_excerpt_put(struct pf_profile *profile, const struct pf_entry_info *info);
 
-/* Reads the metric at offset *at (0: the first) and advances *at. Returns false after the last metric. */
 struct pf_excerpt_metric {
     const char *name, *unit, *dir; /* owned by the excerpt; dir: the metric's folder */
     bool primary;
 };
+/* Reads the metric at offset *at (0: the first) and advances *at. Returns false after the last metric. */
 bool pf_excerpt_metric(const struct pf_excerpt *excerpt, size_t *at, struct pf_excerpt_metric *metric);
 
 /* Appends a profile's row of the summary, with `run` as the first cell and `path` before the message; a cell that is NULL is

@@ -320,7 +320,7 @@ struct pf_metric_walk {
     uint64_t end;
 };
 
-/* Number of functions in hot.txt. */
+/* Maximum number of functions in hot.txt. */
 enum { PF_HOT_FUNCTIONS = 100 };
 pf_metric_record pf_hot_record, pf_folded_record, pf_modules_record, pf_files_record, pf_lines_record;
 /* The `measure` operation of stacks.folded. */

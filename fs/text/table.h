@@ -51,7 +51,7 @@ size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room
 double pf_measure_progress(const struct pf_measure *measure);
 void pf_measure_free(struct pf_measure *measure);
 
-/* Returns the size of the header line; its indices are -1. */
+/* Returns the header line's size, with both indices -1. */
 struct pf_row_size pf_header_size(const struct pf_table *table);
 
 #endif
