@@ -186,8 +186,8 @@ static void begin_node(struct v8 *v8)
 
 /*
  * Reads a node up to its end. Below `head`, nodes are nested in the lists `children` of their parents, as deep as the
- * calls. The next token is therefore a member of the innermost open node, or an element of its parent's list. In a list
- * `nodes`, `children` contains ids.
+ * calls. The next token therefore begins a member of the innermost open node, or an element of that node's list
+ * `children`. In a list `nodes`, `children` contains ids.
  */
 static int v8_read_node(const struct pf_json_walk *walk)
 {
@@ -312,8 +312,8 @@ static void name_nodes(struct v8 *v8)
 }
 
 /*
- * Adds the node's context. Its file is shown only if no other file has a function of its name. `apart` distinguishes
- * functions of one name in different files.
+ * Adds the node's context. The node's file is shown only if no other file has a function of the same name. `apart`
+ * distinguishes functions of one name in different files.
  */
 static void make_context(struct v8 *v8, struct v8_node *node)
 {
@@ -503,7 +503,7 @@ static int v8_read_head(const struct pf_json_walk *walk)
     return v8_read_node(walk);
 }
 
-/* Reads a number, or a string with a number, as cpuprofilify writes it. DevTools accepts both. */
+/* Reads a number, or a string with a number, which cpuprofilify writes. DevTools accepts both. */
 static int take_moment(const struct pf_json_walk *walk)
 {
     struct v8_moment *moment = walk->place;

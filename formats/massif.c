@@ -208,9 +208,10 @@ static void add_snapshot(struct massif *massif)
 }
 
 /*
- * Adds the bytes of node `depth` that its callers do not account for. Their context is the path from the node, the
- * outermost function, to the root. The root is not a function: it is a context only for its own bytes. All paths together
- * have fewer contexts than the file has bytes, because a node's line is indented by its depth.
+ * Adds `own`, the bytes of the open node at `depth` that its callers do not account for. The context of these bytes is
+ * the path from the node, as the outermost function, to the root. The root is not a function: it is a context only for
+ * its own bytes. All paths together have fewer contexts than the file has bytes, because a node's line is indented by
+ * its depth.
  */
 static void add_own(struct massif *massif, size_t depth, int64_t own)
 {

@@ -166,7 +166,7 @@ static struct frame_number frame_number_of(const struct pf_json_token *token)
     return number;
 }
 
-/* Adds a frame's context below another. An undefined frame is named by its number. */
+/* Returns the context of a frame below the context `parent`, adding it if it is new. An undefined frame is named by its number. */
 static uint32_t speedscope_enter(struct speedscope_profile *scope, uint32_t parent,
                                  const struct frame_number *number, const struct pf_json_token *at)
 {
@@ -263,7 +263,7 @@ static bool next_weight(struct speedscope_profile *scope, pf_int128 *weight)
     return true;
 }
 
-/* Reads samples with their weights. Returns false if their numbers differ. */
+/* Reads samples with their weights. Returns false if there are more samples than weights or fewer. */
 static bool read_pairs(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
@@ -495,7 +495,7 @@ static bool amount_at(struct speedscope_profile *scope, const struct pf_json_pla
            amount_of(&token, scope->current.unit, amount);
 }
 
-/* Adds the partition with its values and rows. */
+/* Adds the current profile's partition, values and rows. */
 static void speedscope_add_profile(struct speedscope_profile *scope, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
@@ -517,7 +517,7 @@ static void speedscope_add_profile(struct speedscope_profile *scope, const struc
         pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
 }
 
-/* Reads a profile. Values are added after all its members are known, even if the file is damaged inside it. */
+/* Reads a profile. Its values are added once all its members have been located, also if damage ends the profile early. */
 static int read_profile(const struct pf_json_walk *walk)
 {
     struct speedscope_profile *scope = pf_build_state(walk->model);

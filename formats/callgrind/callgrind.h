@@ -170,8 +170,8 @@ static inline struct callgrind_key callgrind_key_at(const struct callgrind *call
 void callgrind_finish(struct callgrind *callgrind);
 
 /*
- * Reads a whole file of Cachegrind or Callgrind into the build. Must run inside the build's pass; on failure, it
- * longjmps out of it.
+ * Reads a whole file of Cachegrind or Callgrind into the build. To be called by the format's `read` (see
+ * pf_build_format). On failure, ends build->run.
  */
 void callgrind_read(struct pf_build *build, bool cachegrind);
 

@@ -435,7 +435,7 @@ static void callgrind_read_header(struct callgrind *callgrind, enum callgrind_wo
     case EVENTS:
         callgrind_read_events(callgrind, text);
         break;
-    case SUMMARY: /* ignored in Callgrind's files, where it counts events while collection was off, too */
+    case SUMMARY: /* ignored in Callgrind's files, where it includes events while collection was off */
     case TOTALS:
     case TOTAL: /* php-memprof's keyword */
         if ((word == SUMMARY) == callgrind->cachegrind)

@@ -309,7 +309,7 @@ static bool enter_args(struct chrome_reading *reading)
     return pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_OBJECT;
 }
 
-/* Reads the next member of the event's args. Returns the event of its value; 0 at the end or at an error. */
+/* Reads the next member of the event's args. Returns the type of the member's value (enum pf_json_event); 0 at the end or at an error. */
 static int next_arg(struct chrome_reading *reading, struct pf_json_token *member, struct pf_json_token *value)
 {
     struct pf_error error;

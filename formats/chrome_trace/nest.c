@@ -19,7 +19,7 @@ struct slice {
     uint64_t row; /* number of its row in trace.csv */
     int64_t begin;
     uint32_t context, name;
-    bool over; /* it has ended, but slices above it have not */
+    bool over; /* it has ended, but a slice above it on the stack has not */
 };
 
 struct chrome_event {
@@ -83,8 +83,8 @@ static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 }
 
 /*
- * Pops the ended slices on top of the stack. Ended slices below an open one remain. Their number is not bounded if Xs
- * overlap each other, so when they are half of the stack, it is compacted and the heap rebuilt.
+ * Pops the ended slices on top of the stack. Ended slices below an open one remain. Overlapping Xs can leave any number
+ * of these, so once half of the stack has ended, the stack is compacted and the heap rebuilt.
  */
 static void sweep(struct chrome_nesting *n)
 {
@@ -254,8 +254,8 @@ static int longer_first(const void *a, const void *b)
 }
 
 /*
- * Handles the events of a group. They are Xs and instants of one time without a B or E between them in the file. Longer
- * Xs come first, so that they enclose shorter ones. Instants come last.
+ * Handles the events of a group: Xs and events without duration, of one time, without a B or E between them in the file.
+ * Longer Xs come first, so that they enclose shorter ones. Events without duration come last.
  */
 static void take_group(struct chrome_nesting *n)
 {

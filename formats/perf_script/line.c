@@ -8,7 +8,7 @@ enum {
     COMM_MAX = 256,     /* longest command accepted in a header */
     WEAK_COMM_MAX = 15, /* maximum length of a command name in Linux */
     WEAK_LINE_MAX = 16 * 1024,
-    WEAK_WORDS_MAX = 32, /* up to the address: a guest's prefix, the longest command, all fields */
+    WEAK_WORDS_MAX = 32, /* maximum number of words up to the address: a guest's prefix, a command, all fields */
 };
 
 /*
@@ -147,7 +147,7 @@ static void take_last_period(const char *line, bool weak, struct perf_header *he
  */
 static bool is_rest(const char *line, bool weak, struct pf_slice rest)
 {
-    /* An address in perf's column has at most BLANKS before it: those that end the fields before it, and its own. */
+    /* Maximum number of blanks before the ADDRESS_WIDTH columns of an address. */
     enum { BLANKS = 7 };
     struct perf_frame frame;
     struct pf_slice left = rest, word = pf_take_word(&left);
@@ -267,8 +267,9 @@ bool perf_has_wide_address(struct pf_slice line)
 }
 
 /*
- * Returns true for a side-band record or a metric. Fields of a header precede its name; among these, only the time ends
- * in a colon. Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
+ * Returns true for a side-band record or a metric. Fields of a header precede the record's name (or `metric:`); among
+ * these, only the time ends in a colon. Fills header->time or header->tid if that field directly precedes the name;
+ * other fields are not filled.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)
 {
@@ -388,7 +389,7 @@ static void perf_parse_symbol(struct pf_slice text, struct perf_frame *frame)
     open = find_dso(text);
     *frame = (struct perf_frame){.symbol = text};
     if (open) {
-        /* Parentheses in a path may be unbalanced. Fields after a path end in none, so one at the end closes the path. */
+        /* Parentheses in a path may be unbalanced. No field after a path ends in `)`, so a `)` at the end closes the path. */
         bool path = text.end - open > 1 && open[1] == '/';
         close = path && text.end[-1] == ')' ? text.end - 1 : closing(open, text.end);
         frame->symbol.end = open;

@@ -55,8 +55,8 @@ bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *nu
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 
 /*
- * Returns true if a word of the line may be a right-aligned address. If false, perf_weak_header leaves header->rest empty, so this is a
- * cheap check before it.
+ * Returns true if a word of the line may be a right-aligned address. Otherwise perf_weak_header returns false or leaves header->rest
+ * empty, so a caller that needs header->rest can skip that slow function.
  */
 bool perf_has_wide_address(struct pf_slice line);
 

@@ -28,9 +28,9 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 }
 
 /*
- * Accepts a text that has a header or a record. It must also have a frame, unless its first header or a record before
- * that is certain (is_certain). At least six of ten lines must be headers, frames or source lines; records and further
- * fields of samples are not counted.
+ * Accepts a text that has a header or a record. The text must also have a frame, unless the first header, or a record
+ * before the first header, suffices (is_certain). At least six of ten lines must be headers, frames or source lines;
+ * records and further fields of samples are not counted.
  */
 static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
@@ -76,7 +76,7 @@ struct perf_script {
     struct pf_build *build;
     /* The current sample, if `open`. */
     bool open;
-    uint32_t thread, metric; /* metric: the event's */
+    uint32_t thread, metric; /* metric: of the event; 0: the header has no event */
     struct pf_cell period;
     bool timed;               /* the header has a time */
     int64_t time;             /* ns */
@@ -99,7 +99,7 @@ struct perf_script {
     struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;
-    PF_LIST(pf_int128) elsewhere; /* by metric: values of samples without such a line */
+    PF_LIST(pf_int128) elsewhere; /* by metric: values of samples whose innermost frame has no source line */
     struct pf_sorter *times;      /* of all samples with a time: thread, number, time, context */
     uint64_t n_times;
 };
@@ -255,8 +255,8 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
 
 /*
  * Handles a line of unknown kind that may be a weak header. If it has a frame, it begins a sample. Otherwise it is kept
- * until the next line decides (decide_kept_line). Returns false if the line is not a weak header. Also returns false in
- * a file with full headers and within a sample, where it cannot be one.
+ * until the next line decides (decide_kept_line). Returns false if the line is not a weak header, or cannot be one since
+ * the file has full headers.
  */
 static bool keep_line(struct perf_script *script, const struct pf_line *line)
 {

@@ -30,7 +30,7 @@ struct pprof_field {
 /* The form of a message type. */
 struct pprof_form {
     const char *what;   /* name of the message type in warnings */
-    const char *fields; /* by number: number (n), repeated numbers (l), text (s), message (m), unused (-) */
+    const char *fields; /* by field number, the type: n number, l list of numbers, s text, m message, - unused */
     const struct pprof_form *const *of; /* forms of message fields, by field number */
 };
 extern const struct pprof_form pprof_file_form;

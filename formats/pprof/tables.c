@@ -36,7 +36,7 @@ int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const s
     return more;
 }
 
-/* Maximum field number of messages of numbers. */
+/* Maximum field number of the messages that pprof_handle_message reads. */
 enum { NUMBERS_MAX = 10 };
 
 /*
@@ -205,8 +205,8 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what)
 }
 
 /*
- * Adds the functions without id. Profiles of Pyroscope's agent for .NET have none; their locations refer to functions by
- * position, from 1. If any function has an id, those without cannot be referred to and are skipped.
+ * Adds the functions without id. In profiles of Pyroscope's agent for .NET, no function has an id, and locations refer to
+ * functions by position, from 1. If any function has an id, functions without id cannot be referred to and are skipped.
  */
 static void number_functions(struct pprof *pprof)
 {
@@ -237,8 +237,8 @@ static void name_functions(struct pprof *pprof)
 }
 
 /*
- * Sets the file shown for each function. If functions of its name are in several files, it is none, because pprof
- * merges these functions.
+ * Sets the file shown for each function. No file is shown if functions of the same name are in several files, because
+ * pprof merges these functions.
  */
 static void choose_shown_files(struct pprof *pprof)
 {
@@ -330,8 +330,8 @@ static void check_mapping(struct pprof *pprof, const struct pprof_location *loca
 }
 
 /*
- * Resolves the frames of a location, and determines which of its lines are dropped. These are the outermost line with a
- * dropped function, and all lines inlined into it. If that is the location's outermost line, the whole location is
+ * Resolves the frames of a location, and determines which of its lines are dropped: the outermost line with a dropped
+ * function, and all lines inlined into this line. If this line is the location's outermost one, the whole location is
  * dropped.
  */
 static void resolve_location(struct pprof *pprof, struct pprof_location *location)
@@ -389,7 +389,7 @@ static void find_dropped(struct pprof *pprof)
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
-/* Adds a sample type's metric. If several types have one name, the later ones get their index appended. */
+/* Adds a sample type's metric. If an earlier metric has the same name, appends the type's index to the name: `name (1)`. */
 static void pprof_add_metric(struct pprof *pprof, size_t index)
 {
     struct pf_build *build = pprof->build;
