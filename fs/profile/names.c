@@ -138,14 +138,14 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id)
 
 struct pf_dirnames {
     struct pf_items items;
-    struct pf_hash_table table; /* by (group, name); holds only the first of several items with equal names */
+    struct pf_hash_table table; /* by (parent, name); holds only the first of several items with equal names */
     unsigned char *suffixed;    /* one bit per item: the name gets ~<id> */
     uint32_t *by_id;            /* items sorted by id; NULL if ids equal item numbers */
 };
 
-static uint32_t group_of(const struct pf_dirnames *names, uint32_t item)
+static uint32_t item_parent(const struct pf_dirnames *names, uint32_t item)
 {
-    return names->items.group ? names->items.group(names->items.of, item) : 0;
+    return names->items.parent ? names->items.parent(names->items.of, item) : 0;
 }
 
 static uint64_t id_of(const struct pf_dirnames *names, uint32_t item)
@@ -173,22 +173,22 @@ static void suffix(struct pf_dirnames *names, uint32_t item)
 struct named {
     const char *name;
     size_t size;
-    uint32_t group;
+    uint32_t parent;
 };
 
 static bool item_has_name(const void *of, uint32_t item, const void *key)
 {
     const struct named *named = key;
     char other[PF_NAME_MAX + 1];
-    return group_of(of, item) == named->group && name_of(of, item, false, other) == named->size &&
+    return item_parent(of, item) == named->parent && name_of(of, item, false, other) == named->size &&
            !memcmp(named->name, other, named->size);
 }
 
 static int add_item(struct pf_dirnames *names, uint32_t item, struct pf_error *error)
 {
     char name[PF_NAME_MAX + 1];
-    struct named named = {name, name_of(names, item, false, name), group_of(names, item)};
-    uint64_t hash = pf_siphash(named.group, name, named.size);
+    struct named named = {name, name_of(names, item, false, name), item_parent(names, item)};
+    uint64_t hash = pf_siphash(named.parent, name, named.size);
     int64_t first = pf_hash_find(&names->table, hash, item_has_name, names, &named);
     if (first != PF_NOT_THERE) {
         suffix(names, item);
@@ -271,7 +271,7 @@ static uint32_t item_of_id(const struct pf_dirnames *names, uint64_t id)
     return low < n && id_of(names, names->by_id[low]) == id ? names->by_id[low] : PF_NO_ITEM;
 }
 
-uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const char *name)
+uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t parent, const char *name)
 {
     char other[PF_NAME_MAX + 1];
     size_t size = strlen(name);
@@ -280,12 +280,12 @@ uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const 
     if (pf_name_id(name, size, &id)) {
         item = item_of_id(names, id);
     } else {
-        struct named named = {name, size, group};
+        struct named named = {name, size, parent};
         int64_t first =
-            pf_hash_find(&names->table, pf_siphash(group, name, size), item_has_name, names, &named);
+            pf_hash_find(&names->table, pf_siphash(parent, name, size), item_has_name, names, &named);
         item = first == PF_NOT_THERE ? PF_NO_ITEM : (uint32_t)first;
     }
-    bool found = item != PF_NO_ITEM && group_of(names, item) == group &&
+    bool found = item != PF_NO_ITEM && item_parent(names, item) == parent &&
                  pf_dirname(names, item, other) == size && !memcmp(name, other, size);
     return found ? item : PF_NO_ITEM;
 }

@@ -28,8 +28,8 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id);
 
 /*
  * Maps the items of a set, such as contexts, to file names for listing, and file names to items for look-up.
- * Items of the same group are siblings in one folder, and names are unique within a group. Immutable once made, so
- * readers need no lock.
+ * Items of the same parent are siblings in one folder, and names are unique among siblings. Immutable once made, so readers
+ * need no lock.
  */
 struct pf_dirnames;
 
@@ -37,8 +37,8 @@ struct pf_items {
     const void *of;
     uint32_t count;
     struct pf_cell (*text)(const void *of, uint32_t item);
-    uint32_t (*group)(const void *of, uint32_t item); /* NULL: all items are siblings */
-    uint64_t (*id)(const void *of, uint32_t item);    /* NULL: the item's number */
+    uint32_t (*parent)(const void *of, uint32_t item); /* NULL: all items are siblings */
+    uint64_t (*id)(const void *of, uint32_t item);     /* NULL: the item's number */
     /* True if a folder of kind `folder` has a generated entry of this name; NULL: no name is reserved. */
     bool (*reserved)(const void *reserved_by, unsigned folder, const char *name);
     const void *reserved_by;
@@ -53,7 +53,7 @@ void pf_dirnames_free(struct pf_dirnames *names);
 /* Writes the name, NUL-terminated, into out[PF_NAME_MAX + 1]; returns its length. */
 size_t pf_dirname(const struct pf_dirnames *names, uint32_t item, char *out);
 
-/* The item of this name in a group (0 if all items are siblings), or PF_NO_ITEM. */
-uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const char *name);
+/* The item of this name with this parent (0 if all items are siblings), or PF_NO_ITEM. */
+uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t parent, const char *name);
 
 #endif

@@ -37,7 +37,7 @@ static struct pf_cell context_text(const void *of, uint32_t i)
     return pf_interned(tree->strings, tree->name[i]);
 }
 
-static uint32_t context_group(const void *of, uint32_t i)
+static uint32_t context_parent(const void *of, uint32_t i)
 {
     return ((const struct pf_tree *)of)->parent[i];
 }
@@ -73,7 +73,7 @@ static struct pf_items items_of(const struct pf_model *model, enum pf_named name
         return (struct pf_items){tree,
                                  tree->count,
                                  context_text,
-                                 context_group,
+                                 context_parent,
                                  tree->id ? context_id : NULL,
                                  .folder = PF_CONTEXT_DIR};
     case PF_NAMED_KEYS:

@@ -535,11 +535,11 @@ bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const cha
     const struct named_folder *named = named_folder(folder.kind);
     if (!named || !item_count(pf_profile_model(profile), folder, named->item))
         return false;
-    uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
-                     : folder.kind == PF_CONTEXT_DIR ? folder.item
-                                                     : 0;
+    uint32_t parent = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
+                      : folder.kind == PF_CONTEXT_DIR ? folder.item
+                                                      : 0;
     *entry =
-        (struct pf_node){named->item, pf_dirname_find(pf_profile_names(profile, named->named), group, name)};
+        (struct pf_node){named->item, pf_dirname_find(pf_profile_names(profile, named->named), parent, name)};
     return entry->item != PF_NO_ITEM;
 }
 

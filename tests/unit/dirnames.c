@@ -13,7 +13,7 @@
 
 struct item {
     const char *text;
-    uint32_t group;
+    uint32_t parent;
     uint64_t id;
 };
 
@@ -22,9 +22,9 @@ static struct pf_cell text_of(const void *of, uint32_t i)
     return pf_string(((const struct item *)of)[i].text);
 }
 
-static uint32_t group_of(const void *of, uint32_t i)
+static uint32_t item_parent(const void *of, uint32_t i)
 {
-    return ((const struct item *)of)[i].group;
+    return ((const struct item *)of)[i].parent;
 }
 
 static uint64_t id_of(const void *of, uint32_t i)
@@ -48,7 +48,7 @@ static struct pf_dirnames *names_of(const struct item *items, uint32_t count, bo
     struct pf_items all = {.of = items,
                            .count = count,
                            .text = text_of,
-                           .group = group_of,
+                           .parent = item_parent,
                            .id = ids ? id_of : NULL,
                            .reserved = reserved ? is_listed : NULL,
                            .reserved_by = reserved};
@@ -64,15 +64,15 @@ static void is_called(const struct pf_dirnames *names, uint32_t item, const char
         ok(false, "the length of %s", name);
 }
 
-/* True if the name of every item finds the item in its own group and in no other group. */
+/* True if the name of every item finds the item below its own parent and below no other. */
 static bool all_found(const struct pf_dirnames *names, const struct item *items, uint32_t count)
 {
     char name[PF_NAME_MAX + 1];
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         pf_dirname(names, i, name);
-        found += pf_dirname_find(names, items[i].group, name) == i &&
-                 pf_dirname_find(names, ~items[i].group, name) == PF_NO_ITEM;
+        found += pf_dirname_find(names, items[i].parent, name) == i &&
+                 pf_dirname_find(names, ~items[i].parent, name) == PF_NO_ITEM;
     }
     return found == count;
 }
