@@ -15,8 +15,8 @@
  * Closes idle profiles, and does other background work.
  *
  * The reaper is one thread that selects the work. The reaper never accesses SOURCE and never blocks. Service threads do
- * the work, and may hang, since closing a file may block on a file server. While a thread hangs, jobs for the same
- * device are skipped, and another service thread runs the other jobs.
+ * the work, and may hang, since closing a file may block on a file server. While a thread hangs, tasks for the same
+ * device are skipped, and another service thread runs the other tasks.
  */
 enum {
     OPEN_MAX = 1024, /* maximum number of open profiles; if exceeded, profiles are closed down to OPEN_LOW */
@@ -39,8 +39,8 @@ enum {
 
 enum service_kind { CLOSE_FILES, CLOSE_PROFILE, WRITE_CACHE };
 
-struct pf_service_job {
-    struct pf_service_job *next;
+struct pf_service_task {
+    struct pf_service_task *next;
     enum service_kind kind;
     struct pf_profile *profile; /* a reference */
     dev_t device;               /* device of the profile's source */
@@ -58,19 +58,19 @@ static void start_service(struct pf_fs *fs)
         fs->reaper.n_services++;
 }
 
-/* Queues a job; takes over the reference to the profile. False: out of memory. */
-static bool queue_service_job(struct pf_fs *fs, enum service_kind kind, struct pf_profile *profile,
-                              dev_t device)
+/* Queues a task; takes over the reference to the profile. False: out of memory. */
+static bool queue_service_task(struct pf_fs *fs, enum service_kind kind, struct pf_profile *profile,
+                               dev_t device)
 {
-    struct pf_service_job *new = malloc(sizeof *new);
+    struct pf_service_task *new = malloc(sizeof *new);
     if (!new)
         return false;
-    *new = (struct pf_service_job){NULL, kind, profile, device};
-    struct pf_service_job **last = &fs->reaper.jobs;
+    *new = (struct pf_service_task){NULL, kind, profile, device};
+    struct pf_service_task **last = &fs->reaper.tasks;
     while (*last)
         last = &(*last)->next;
     *last = new;
-    fs->reaper.cache_jobs += kind == WRITE_CACHE;
+    fs->reaper.cache_tasks += kind == WRITE_CACHE;
     if (!fs->reaper.n_services && !fs->reaper.ending)
         start_service(fs);
     pthread_cond_signal(&fs->reaper.work);
@@ -91,16 +91,16 @@ static bool is_hung(const struct pf_fs *fs, dev_t device)
     return false;
 }
 
-/* Removes and returns the first job that is not for a hanging device, or NULL. */
-static struct pf_service_job *take_service_job(struct pf_fs *fs)
+/* Removes and returns the first task that is not for a hanging device, or NULL. */
+static struct pf_service_task *take_service_task(struct pf_fs *fs)
 {
-    struct pf_service_job **at = &fs->reaper.jobs;
+    struct pf_service_task **at = &fs->reaper.tasks;
     while (*at && (*at)->kind != WRITE_CACHE && is_hung(fs, (*at)->device))
         at = &(*at)->next;
-    struct pf_service_job *job = *at;
-    if (job)
-        *at = job->next;
-    return job;
+    struct pf_service_task *task = *at;
+    if (task)
+        *at = task->next;
+    return task;
 }
 
 /* Adds a service thread if there is work and all threads hang. */
@@ -109,7 +109,7 @@ static void add_service(struct pf_fs *fs)
     size_t hanging = 0;
     for (size_t i = 0; i < fs->reaper.n_services; i++)
         hanging += hangs(&fs->reaper.services[i]);
-    if (fs->reaper.jobs && hanging == fs->reaper.n_services && hanging < PF_SERVICES_MAX)
+    if (fs->reaper.tasks && hanging == fs->reaper.n_services && hanging < PF_SERVICES_MAX)
         start_service(fs);
 }
 
@@ -128,16 +128,16 @@ static void prune(struct pf_fs *fs)
     fs->pruned_puts = puts;
 }
 
-static void do_service_job(struct pf_fs *fs, struct pf_service_job *job)
+static void do_service_task(struct pf_fs *fs, struct pf_service_task *task)
 {
-    if (job->kind == CLOSE_FILES)
-        pf_profile_close_files(job->profile);
-    if (job->kind == WRITE_CACHE) {
+    if (task->kind == CLOSE_FILES)
+        pf_profile_close_files(task->profile);
+    if (task->kind == WRITE_CACHE) {
         pf_probe_results_save(fs->probe_results);
         prune(fs);
     }
-    pf_profile_release(job->profile);
-    free(job);
+    pf_profile_release(task->profile);
+    free(task);
 }
 
 static void *serve(void *arg)
@@ -146,20 +146,20 @@ static void *serve(void *arg)
     struct pf_fs *fs = service->fs;
     pf_lock_take(&fs->lock);
     while (!fs->reaper.ending) {
-        struct pf_service_job *job = take_service_job(fs);
-        if (!job) {
+        struct pf_service_task *task = take_service_task(fs);
+        if (!task) {
             pf_lock_wait(&fs->lock, &fs->reaper.work);
             continue;
         }
-        service->device = job->device;
+        service->device = task->device;
         service->since = pf_monotonic_ms();
         service->busy = true;
-        bool cache_job = job->kind == WRITE_CACHE;
+        bool cache_task = task->kind == WRITE_CACHE;
         pf_lock_drop(&fs->lock);
-        do_service_job(fs, job);
+        do_service_task(fs, task);
         pf_lock_take(&fs->lock);
         service->busy = false;
-        fs->reaper.cache_jobs -= cache_job;
+        fs->reaper.cache_tasks -= cache_task;
         fs->reaper.served++;
         pthread_cond_broadcast(&fs->reaper.progress);
     }
@@ -182,7 +182,7 @@ static struct pf_version *oldest_idle(const struct pf_fs *fs, bool with_files)
 
 static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
 {
-    bool queued = queue_service_job(fs, CLOSE_FILES, pf_profile_hold(version->profile), version->st.st_dev);
+    bool queued = queue_service_task(fs, CLOSE_FILES, pf_profile_hold(version->profile), version->st.st_dev);
     if (!queued)
         pf_profile_release(version->profile); /* not the last reference */
     fs->idle.with_files -= queued;
@@ -192,7 +192,7 @@ static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
 
 static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 {
-    if (!queue_service_job(fs, CLOSE_PROFILE, version->profile, version->st.st_dev))
+    if (!queue_service_task(fs, CLOSE_PROFILE, version->profile, version->st.st_dev))
         return false;
     pf_version_detach(fs, version);
     pf_version_free_if_unused(fs, version);
@@ -200,7 +200,7 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues jobs that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles, only
+ * Queues tasks that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles, only
  * the files are closed: those of stale versions, those idle for FILES_MS, and, while too many idle profiles have open files,
  * those of the least recently used versions.
  */
@@ -254,11 +254,11 @@ static size_t heap_excess(const struct pf_fs *fs, size_t taken)
                : 0;
 }
 
-/* Queues jobs that close idle profiles if too many profiles are open or the heap use, `heap` bytes, is too high. */
+/* Queues tasks that close idle profiles if too many profiles are open or the heap use, `heap` bytes, is too high. */
 static void pick_profiles(struct pf_fs *fs, size_t heap)
 {
     /* Profiles that are queued for closing still use memory: check the heap again when they are closed. */
-    size_t excess = fs->reaper.jobs ? 0 : heap_excess(fs, heap);
+    size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs, heap);
     if (pf_budget_was_exceeded() && excess < RELIEVED)
         excess = RELIEVED;
     if (fs->open_profiles > OPEN_MAX && excess < fs->open_profiles - OPEN_LOW)
@@ -290,9 +290,9 @@ static void look_around(struct pf_fs *fs)
     pf_lock_take(&fs->lock);
     pick_files(fs);
     pick_profiles(fs, heap);
-    if (now - fs->reaper.cache_queued >= CACHE_MS && !fs->reaper.cache_jobs) {
+    if (now - fs->reaper.cache_queued >= CACHE_MS && !fs->reaper.cache_tasks) {
         fs->reaper.cache_queued = now;
-        queue_service_job(fs, WRITE_CACHE, NULL, 0);
+        queue_service_task(fs, WRITE_CACHE, NULL, 0);
         pf_lock_drop(&fs->lock);
         give_memory_back();
         pf_lock_take(&fs->lock);
@@ -355,11 +355,11 @@ void pf_reaper_end(struct pf_fs *fs)
 
 void pf_reaper_free(struct pf_fs *fs)
 {
-    struct pf_service_job *job;
-    while ((job = fs->reaper.jobs)) {
-        fs->reaper.jobs = job->next;
-        pf_profile_release(job->profile);
-        free(job);
+    struct pf_service_task *task;
+    while ((task = fs->reaper.tasks)) {
+        fs->reaper.tasks = task->next;
+        pf_profile_release(task->profile);
+        free(task);
     }
     pthread_cond_destroy(&fs->reaper.wake);
     pthread_cond_destroy(&fs->reaper.work);
@@ -390,8 +390,8 @@ bool pf_reaper_wants(const struct pf_fs *fs)
 }
 
 /*
- * Queues jobs that close the files of idle profiles, or, if none of these has open files, jobs that close idle profiles.
- * Returns the number of jobs. Called with fs->lock held.
+ * Queues tasks that close the files of idle profiles, or, if none of these has open files, tasks that close idle profiles.
+ * Returns the number of tasks. Called with fs->lock held.
  */
 static size_t pick_for_descriptors(struct pf_fs *fs)
 {
@@ -429,11 +429,11 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
     while (fs->reaper.n_services && fs->reaper.served < wanted &&
            pf_lock_wait_until(&fs->lock, &fs->reaper.progress, &until) != ETIMEDOUT) {
     }
-    struct pf_service_job *job =
-        fs->reaper.n_services ? NULL : take_service_job(fs); /* without service threads, do one job here */
+    struct pf_service_task *task =
+        fs->reaper.n_services ? NULL : take_service_task(fs); /* without service threads, do one task here */
     pf_lock_drop(&fs->lock);
-    if (job)
-        do_service_job(fs, job);
+    if (task)
+        do_service_task(fs, task);
     bool shrunk = pf_virtuals_shrink(fs);
     pf_archives_relieve(fs->archives);
     if (!picked && !shrunk)
@@ -455,15 +455,15 @@ static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profil
 
 void pf_fs_save(struct pf_fs *fs)
 {
-    size_t n = 0, jobs = 0;
+    size_t n = 0, tasks = 0;
     pf_probe_results_save(fs->probe_results);
     pf_lock_take(&fs->lock);
-    for (struct pf_service_job *job = fs->reaper.jobs; job; job = job->next)
-        jobs++;
-    struct pf_profile **profiles = calloc(fs->open_profiles + jobs + 1, sizeof *profiles);
-    for (struct pf_service_job *job = fs->reaper.jobs; job && profiles; job = job->next)
-        if (job->kind == CLOSE_PROFILE)
-            profiles[n++] = pf_profile_hold(job->profile);
+    for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
+        tasks++;
+    struct pf_profile **profiles = calloc(fs->open_profiles + tasks + 1, sizeof *profiles);
+    for (struct pf_service_task *task = fs->reaper.tasks; task && profiles; task = task->next)
+        if (task->kind == CLOSE_PROFILE)
+            profiles[n++] = pf_profile_hold(task->profile);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
         add_profiles(fs, false, profiles, &n); /* last: a hanging thread may hold the lock of one of these */

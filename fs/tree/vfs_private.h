@@ -104,14 +104,14 @@ struct pf_idle_list {
     size_t count, with_files;
 };
 
-/* A thread that runs the jobs queued by the reaper. */
+/* A thread that runs the tasks queued by the reaper. */
 struct pf_service {
     struct pf_fs *fs;
     pthread_t thread;
     /* Guarded by fs->lock: */
     bool busy;
-    uint64_t since; /* if busy: when the job started, in monotonic ms */
-    dev_t device;   /* if busy: device of the job's profile */
+    uint64_t since; /* if busy: when the task started, in monotonic ms */
+    dev_t device;   /* if busy: device of the task's profile */
 };
 
 /* State of reaper.c. Guarded by fs->lock, except the thread handles. */
@@ -121,13 +121,13 @@ struct pf_reaper {
     bool started, ending;
     bool woken;
     pthread_cond_t wake;           /* wakes the reaper */
-    pthread_cond_t work, progress; /* work: wakes service threads; progress: a job is done */
-    struct pf_service_job *jobs;   /* FIFO; jobs for a hanging device are skipped */
+    pthread_cond_t work, progress; /* work: wakes service threads; progress: a task is done */
+    struct pf_service_task *tasks; /* FIFO; tasks for a hanging device are skipped */
     struct pf_service services[PF_SERVICES_MAX];
     size_t n_services;
-    size_t cache_jobs;     /* cache jobs queued or running */
-    uint64_t cache_queued; /* when the last cache job was queued, in monotonic ms */
-    uint64_t served;       /* number of jobs done */
+    size_t cache_tasks;    /* cache tasks queued or running */
+    uint64_t cache_queued; /* when the last cache task was queued, in monotonic ms */
+    uint64_t served;       /* number of tasks done */
 };
 
 struct pf_probe_results;
@@ -361,7 +361,7 @@ void pf_version_free(struct pf_version *version);
 void pf_reaper_init(struct pf_fs *fs);
 /* Starts the reaper if it is not running. 0, or -1: cannot create a thread. */
 int pf_reaper_start(struct pf_fs *fs);
-/* Joins all threads. pf_reaper_free then releases the profiles of the remaining jobs. */
+/* Joins all threads. pf_reaper_free then releases the profiles of the remaining tasks. */
 void pf_reaper_end(struct pf_fs *fs);
 void pf_reaper_free(struct pf_fs *fs);
 
