@@ -10,8 +10,9 @@
 
 /*
  * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
- * bytes. The source is a 64-bit key, from pf_cache_key, that identifies what the datum was made from, such as a profile. The cache
- * does not interpret data, except to merge fields. The caller compares the source's head to find out whether a datum is up to date.
+ * bytes. The source, unlike a struct pf_source, is only a 64-bit key, from pf_cache_key, that identifies what the datum was made from,
+ * such as a profile. The cache does not interpret data, except to merge fields. The caller compares the source's head to find out
+ * whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
  * longer than 20 ms, a read is a miss and a write is dropped.
