@@ -134,7 +134,7 @@ static void read_elements(struct pf_cube_reading *reading)
     pf_xml_end(reading->xml);
 }
 
-/* Warns if anchor.xml has no root element, is truncated or cannot be decompressed. */
+/* Warns if anchor.xml has no element <cube>, is truncated or cannot be decompressed. The first two break the cube. */
 static void check_damage(const struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;

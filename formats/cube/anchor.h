@@ -14,13 +14,13 @@
  */
 enum pf_cube_section { IN_ANY, IN_HEAD, IN_PROGRAM, IN_SYSTEM };
 
-/* The kind of the element that a simple element (<name>text</name>) is a child of, and describes. */
+/* Kinds of elements that have simple elements (<name>text</name>) as children. A simple element describes its parent. */
 enum pf_cube_subject { OF_NOTHING, OF_METRIC, OF_REGION, OF_PATH, OF_NODE, OF_LOCATION };
 
 struct pf_cube_region {
     uint32_t name, file; /* strings of the tree, or PF_NO_STRING */
     uint32_t line;       /* 0: unknown */
-    uint8_t kind;        /* of its call paths: index in the cube's kinds */
+    uint8_t kind;        /* the kind of its call paths: index in cube->kinds */
 };
 
 struct pf_cube_node {
@@ -54,17 +54,17 @@ struct pf_cube_reading {
 
 /* ---- anchor_items.c ----------------------------------------------------------------------------- */
 
-/* Handles the start of an element with attributes (see pf_xml_attribute). */
+/* Handles the start of an element, whose attributes pf_xml_attribute() returns. */
 typedef void pf_cube_start(struct pf_cube_reading *reading);
 pf_cube_start pf_cube_start_cube, pf_cube_start_attr, pf_cube_start_metric, pf_cube_start_region,
     pf_cube_start_cnode, pf_cube_start_parameter, pf_cube_start_node, pf_cube_start_location;
 
-/* Adds the open region, if any. */
+/* Adds the open region to the cube, if a region is open. */
 void pf_cube_end_region(struct pf_cube_reading *reading);
 /* Closes the innermost open call path, if any. */
 void pf_cube_end_cnode(struct pf_cube_reading *reading);
 
-/* Stores the text of a simple element in the current subject's field of this name, if there is one. */
+/* Stores the text of a simple element in the field `name` of the current subject, if the subject has such a field. */
 void pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const char *text, size_t size);
 
 #endif

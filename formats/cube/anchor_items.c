@@ -41,7 +41,7 @@ static int64_t integer_or(const char *text, int64_t otherwise)
     return negative ? -(int64_t)number : (int64_t)number;
 }
 
-/* Reads an id, which is never negative. An invalid id makes the file's values unusable. */
+/* Returns the id in the attribute `name`, or 0 if it is missing or invalid, which makes the file's values unusable. */
 static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
 {
     int64_t id = integer_or(anchor_attribute(reading, name), -1);
@@ -53,7 +53,7 @@ static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
     return 0;
 }
 
-/* Interns a string in the tree's pool. Returns PF_NO_STRING for a missing or empty one. */
+/* Interns a string in the tree's pool. Returns PF_NO_STRING if the string is NULL or empty. */
 static uint32_t intern_in_tree(const struct pf_cube_reading *reading, const char *text, size_t size)
 {
     return text && size ? pf_run_intern(reading->run, reading->cube->tree->strings, text, size)
@@ -298,7 +298,10 @@ void pf_cube_start_location(struct pf_cube_reading *reading)
 
 /* ---- simple elements ---------------------------------------------------------------------------- */
 
-/* Simple elements. `at` says where the text goes: to a string at this offset in a metric, or to this column of another subject's row. */
+/*
+ * Simple elements. If the subject is a metric, the text goes to the string at offset `at` of struct pf_cube_metric,
+ * otherwise to column `at` of the subject's row.
+ */
 static const struct anchor_field {
     const char *name;
     enum pf_cube_subject subject;

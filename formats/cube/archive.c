@@ -13,7 +13,7 @@
 enum {
     BLOCK = 512,
     MEMBERS_MAX = 65536, /* real files have at most a few hundred */
-    PAX_MAX = 8192,      /* maximum size in bytes of a pax record that is read */
+    PAX_MAX = 8192,      /* maximum number of bytes read from a pax record */
     ZEROS_MAX = 2048,    /* this many consecutive blocks of zeros end the archive */
 };
 

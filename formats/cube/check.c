@@ -4,8 +4,8 @@
 #include "formats/cube/cube.h"
 
 /*
- * Maximum size in bytes of a metric's data that are checked completely. Larger data are read only if counters may have gone
- * below zero. Damaged rows have no values in either case.
+ * Maximum size in bytes of a metric's data for which all checks are made. Larger data are read only if may_wrap() is true
+ * for the metric. Damaged rows have no values in either case.
  */
 #define CHECKED_MAX ((uint64_t)64 << 20)
 
@@ -30,7 +30,7 @@ static void note_checked(const struct check *check, const char *severity, const 
 }
 
 /*
- * True if a metric may have counters that went below zero. Values of 2^63 or more are taken for these, since no counter
+ * True if a metric may have counters that went below zero. Values of 2^63 or more count as such, since no counter
  * reaches them by counting up.
  */
 static bool may_wrap(const struct pf_cube_metric *metric)

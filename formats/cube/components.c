@@ -35,8 +35,8 @@ static const struct components_group range = {false, 16, 2, {{"min", REAL, 0}, {
 static const struct components_group bin = {true, 8, 1, {{"bin", REAL, 0}}};
 static const struct components_group item = {true, 8, 1, {{"", REAL, 0}}};
 /*
- * A SCALE_FUNC is u32 number of terms, u32 number of measurements, the terms, and the measurements. A term is a *
- * x^(b/c) * log(x)^d.
+ * A SCALE_FUNC is u32 number of terms, u32 number of measurements, the terms, and the measurements. A term stands for
+ * `a * x^(b/c) * log(x)^d`.
  */
 static const struct components_group term = {
     true, 20, 4, {{"a", REAL, 0}, {"b", SIGNED, 8}, {"c", UNSIGNED, 12}, {"d", SIGNED, 16}}};
@@ -99,7 +99,7 @@ static uint32_t count_parts(const struct pf_cube_metric *metric, const unsigned 
     return of[0].count * of[0].group->n_fields + of[1].count * of[1].group->n_fields;
 }
 
-/* Returns the maximum number of parts of a metric's elements. */
+/* Returns the maximum number of parts in an element of a metric. */
 static uint64_t parts_max(const struct pf_cube_metric *metric)
 {
     static const unsigned char zeros[FUNCTION_AT];
@@ -140,14 +140,14 @@ struct components {
     struct pf_cubex_numbers numbers;
     struct pf_cube_reader reader;
     uint64_t next;            /* next number that may have a row */
-    uint64_t path;            /* first number of the call path in `row`; PF_NO_NUMBER: none */
-    uint64_t element;         /* first number of the element that has `parts` parts; PF_NO_NUMBER: none */
-    const unsigned char *row; /* the loaded row */
-    uint32_t parts;
+    uint64_t path;            /* the loaded call path's first number; PF_NO_NUMBER: none */
+    uint64_t element;         /* the last element's first number; PF_NO_NUMBER: none */
+    const unsigned char *row; /* the loaded call path's row */
+    uint32_t parts;           /* number of parts of the last element */
     char name[PART_NAME];
 };
 
-/* Returns the profile's metric that has a metric's stored values: the exclusive or the inclusive one. */
+/* Returns the profile's metric for the values that the file stores for the cube's metric `metric`. */
 static int stored_side(const struct pf_cubex *cubex, uint32_t metric)
 {
     bool inclusive = cubex->cube.metrics[metric].stored == PF_CUBE_INCLUSIVE;

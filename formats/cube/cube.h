@@ -33,7 +33,7 @@
  * Cursors call only functions that do not take one.
  */
 
-/* Format of a metric's name in warnings. It truncates the name. */
+/* The printf conversion of a metric's name in warnings. It truncates the name. */
 #define PF_CUBE_NAME "%.80s"
 
 /*
@@ -64,7 +64,7 @@ ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *me
 
 /* ---- type.c ------------------------------------------------------------------------------------- */
 
-/* Returns the type of a metric's elements by its name in anchor.xml. An unknown type is PF_CUBE_NO_KIND with size 0. */
+/* Returns the type that anchor.xml calls `dtype`. An unknown type is PF_CUBE_NO_KIND with size 0. */
 struct pf_cube_type pf_cube_type_of(const char *dtype);
 
 /* Returns the identity element of a kind's aggregation. */
@@ -74,12 +74,15 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind);
 void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n,
                     union pf_cube_number *out);
 
-/* Add x[i] to sum[i], or subtract it, for i < n. For kinds of minima and maxima, both store the minimum or maximum of the two. */
+/*
+ * Add x[i] to sum[i], or subtract x[i] from sum[i], for i < n. For PF_CUBE_LEAST and PF_CUBE_LARGEST, both functions set
+ * sum[i] to the minimum or maximum of sum[i] and x[i].
+ */
 void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n);
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n);
 
-/* Stores the single number that Cube shows for a value. Returns false if nothing is shown (zero, or no value). */
+/* Sets *cell to the single number that Cube shows for `number`. Returns false if nothing is shown (zero, or no value). */
 bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell);
 static inline bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number,
                                  struct pf_cell *cell)
@@ -90,7 +93,7 @@ static inline bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_num
     return number->a != 0;
 }
 
-/* True if an element is shown as a single number. */
+/* True if elements of this kind are shown as a single number. */
 static inline bool pf_cube_is_number(enum pf_cube_kind kind)
 {
     return kind != PF_CUBE_NO_KIND && kind != PF_CUBE_FUNCTION;
@@ -147,7 +150,8 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
 
 /*
  * Read the two parts of anchor.xml. The head has the attributes and metrics. The body has the program and the system, from
- * which pf_cube_anchor_body also computes the derived properties (shape.c). Damage sets cube->broken.
+ * which pf_cube_anchor_body also computes the derived properties (shape.c). It sets cube->broken if damage prevents the
+ * assignment of values to call paths.
  */
 void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
@@ -158,7 +162,10 @@ void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_forget_data(struct pf_cube *cube);
 
-/* False if the sizes of a metric's members show that it has no values. Does not read the members. */
+/*
+ * False if a metric certainly has no values: it is derived, its elements are not shown as numbers, or its members are
+ * missing or too small. Does not read the members.
+ */
 bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
 
 /* Size of a metric's decompressed row in bytes. */
@@ -204,7 +211,7 @@ int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_
  * rows. Exclusive values need the inclusive values of the children, and inclusive values need the exclusive values of the
  * whole subtree.
  *
- * Sums of doubles depend on the order of addition, so it is fixed. The inclusive values of a call path's children are
+ * Sums of doubles depend on the order of addition, so that order is fixed. The inclusive values of a call path's children are
  * added from the last to the first, then the call path's own value.
  */
 struct pf_cube_sums {
@@ -212,13 +219,13 @@ struct pf_cube_sums {
     uint32_t location, width;                   /* first location, and number of locations */
     const struct pf_cube_columns *columns;      /* to read one location from; NULL: read the file */
     const struct pf_cube_metric *column_metric; /* the metric of `column`; NULL: none */
-    unsigned char *column;                      /* that metric's elements at the location */
+    unsigned char *column;                      /* the elements of column_metric at `location` */
     uint32_t rows;                              /* maximum number of call paths in a range */
     const struct pf_cube_metric *metric;        /* the metric of the current range; NULL: none */
     uint32_t first, end;                        /* the current range of call paths */
     union pf_cube_number *stored;               /* rows of the range; one number per call path and location */
-    bool *there;                                /* whether each call path has a row */
-    union pf_cube_number *derived, *term;       /* the values that are not stored, and a buffer for a row */
+    bool *there;                                /* for each call path of the range: it has a row */
+    union pf_cube_number *derived, *term;       /* values that the file does not store; a buffer for a row */
     bool is_derived;                            /* `derived` is filled */
 };
 

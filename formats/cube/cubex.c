@@ -28,7 +28,7 @@ static bool names_data(const char *name)
     return digits && (!strcmp(name + digits, ".index") || !strcmp(name + digits, ".data"));
 }
 
-/* Recognises a tar archive as a Cube file if its first member is typical of one, otherwise by the file's name. */
+/* Recognises a tar archive as a Cube file by its first member, otherwise by the suffix .cubex of the archive's name. */
 static void probe_cubex(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
@@ -125,7 +125,7 @@ static void set_cube_tables(struct pf_model *model)
 
 /* ---- members in src/ ---------------------------------------------------------------------------- */
 
-/* Makes the members readable as blobs, except the indexes and data of metrics, unless anchor.xml is missing. */
+/* Makes the members readable as blobs. Leaves out the metrics' indexes and data, unless anchor.xml is missing. */
 static void set_member_blobs(struct pf_run *run)
 {
     struct pf_cubex *cubex = cubex_of(run->model);
@@ -188,7 +188,7 @@ static int open_cubex(struct pf_model *model, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-/* Returns how many bytes of the transposed copy stay in memory. */
+/* Returns the maximum number of bytes of the transposed copy in memory. */
 static uint64_t columns_limit(const struct pf_model *model)
 {
     const uint64_t most = (uint64_t)16 << 20;

@@ -8,8 +8,9 @@
 
 /* The driver for .cubex files. */
 
-/* Indexes of the exclusive and inclusive metrics of the profile that a metric of the file maps to, or PF_NO_PARTNER. */
 enum { PF_CUBEX_EXCLUSIVE, PF_CUBEX_INCLUSIVE, PF_CUBEX_SIDES };
+
+/* The one or two metrics of the profile that a metric of the file becomes: an index for each side, or PF_NO_PARTNER. */
 struct pf_cubex_sides {
     int side[PF_CUBEX_SIDES];
 };
@@ -40,22 +41,22 @@ struct pf_cubex {
 
 /*
  * Numbers for the rows of a table, by metric, call path and location. Only items within the cursor's restriction get
- * numbers. An element (a metric's value for a call path and location) gets as many numbers as it may have rows.
+ * numbers. An element (a metric's value for a call path and location) gets one number for each row that it may have.
  */
 struct pf_cubex_numbers {
     const struct pf_cubex *cubex;
-    uint32_t path_first, paths, location_first, locations; /* first items, and numbers of items */
+    uint32_t path_first, paths, location_first, locations; /* first item and number of items per axis */
     uint64_t *first; /* the first number of each metric; one more item holds the total */
     /* Set by pf_cubex_find_number: */
     uint32_t metric;
     uint32_t path;
     uint64_t each; /* numbers per element of the metric */
-    uint64_t rest; /* position of the number among those of its metric and call path */
+    uint64_t rest; /* the number, counted from the first one of its metric and call path */
 };
 
 /*
- * Initialises the numbering. each() returns how many numbers an element of a metric has; 0 if the cursor does not select
- * the metric. Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
+ * Initialises the numbering. each() returns how many numbers an element of the cube's metric `metric` gets; 0 if the
+ * cursor does not select the metric. Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
  */
 int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_cursor *cursor,
                           uint64_t (*each)(const struct pf_cursor *cursor, uint32_t metric),

@@ -40,7 +40,7 @@ static const char *unique_side_name(struct pf_run *run, const struct pf_cubex *c
 
 /*
  * Sums add up over locations. Exclusive sums also add up over all call paths, inclusive ones over the roots. Minima and
- * maxima aggregate over locations only. Values that are computed from several numbers (rates, averages) do not aggregate.
+ * maxima aggregate over locations only. Rates, averages and absolute values of complex numbers do not aggregate.
  */
 static void set_aggregation(struct pf_metric *metric, enum pf_cube_kind kind, int side)
 {
@@ -107,7 +107,7 @@ static const struct pf_column columns[] = {
     {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
 };
 
-/* Returns the index of the parent metric. If the parent has both scopes, this is the one of the same scope. */
+/* Returns the index of the parent of the profile's metric i. If the parent has both scopes, returns the one of i's scope. */
 static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];

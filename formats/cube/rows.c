@@ -6,8 +6,8 @@
 #include "formats/kit/array.h"
 
 enum {
-    PIECE = 4 * 1024,    /* bytes to read at once if the following rows are likely to be read next */
-    SMALL = 1024 * 1024, /* smaller matrices are read whole, since rows may be needed out of order */
+    PIECE = 4 * 1024,    /* bytes per read if `ahead` is set */
+    SMALL = 1024 * 1024, /* matrices of up to this many bytes are read whole if `ahead` is set */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
     STREAM_MORE = 64,    /* a stream has at most 5/4 of the row's size plus this many bytes */
 };
@@ -25,7 +25,7 @@ void pf_cube_reader_end(struct pf_cube_reader *reader)
     free(reader->row);
 }
 
-/* Returns `size` bytes of a metric's data, valid until the next call; NULL with *error filled. */
+/* Returns `size` bytes of a metric's data, at `offset` of the input, valid until the next call; NULL with *error filled. */
 static const unsigned char *metric_bytes_at(struct pf_cube_reader *reader,
                                             const struct pf_cube_metric *metric, uint64_t offset, size_t size,
                                             struct pf_error *error)

@@ -17,8 +17,8 @@ static void find_ends(struct pf_cube *cube)
 }
 
 /*
- * Computes the positions of call paths in inclusive metrics. From each root, in document order, the positions go to the
- * root, to its children, to the children of its first child, and so on.
+ * Computes the positions of call paths in inclusive metrics. Visits the call paths in document order. A root takes the next
+ * position when it is visited. The children of a visited call path take the positions after that.
  */
 static void number_wide(struct pf_cube *cube)
 {

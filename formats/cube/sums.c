@@ -5,7 +5,7 @@
 #include "formats/cube/cube.h"
 #include "formats/kit/pass.h"
 
-/* Maximum number of values (2 MiB) in each of the buffers `stored`, `derived` and `levels`. Each cursor has its own buffers. */
+/* Target size, in values (2 MiB), of each of the buffers `stored`, `derived` and `levels`. Each cursor has its own buffers. */
 #define NUMBERS_MAX ((size_t)128 * 1024)
 
 static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, size_t n)
@@ -46,8 +46,8 @@ void pf_cube_sums_end(struct pf_cube_sums *sums)
 /* ---- ranges of call paths ------------------------------------------------------------------------- */
 
 /*
- * Returns the end of a range of at most sums->rows call paths from `first` on. Splits a subtree only if it has more call
- * paths than that, because its part after the range is read twice: for this range and for the next one.
+ * Returns the end of a range of at most sums->rows call paths from `first` on. Splits a subtree only if it has more than
+ * sums->rows call paths, because the part after the range is read twice: for this range and for the next one.
  */
 static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
 {
@@ -79,7 +79,10 @@ static int read_location_column(struct pf_cube_sums *sums, struct pf_error *erro
     return 0;
 }
 
-/* Reads n numbers of a call path's row. Returns 1; 0 if the call path has no row; -1 with *error filled. */
+/*
+ * Reads n numbers of a call path's row, from location sums->location + first on. Returns 1; 0 if the call path has no row;
+ * -1 with *error filled.
+ */
 static int read_path_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
                          union pf_cube_number *out, struct pf_error *error)
 {

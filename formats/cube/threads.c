@@ -7,7 +7,7 @@
 /* Size in bytes of the buffer for a name, or for a path in the system tree. A longer path loses its outermost parts. */
 enum { NAME_ROOM = 4096 };
 
-/* Maximum number of parts of a path. Real systems have fewer than ten levels, and parts without a name take no room. */
+/* Maximum number of parts of a path. Real systems have fewer than ten levels. */
 enum { PATH_PARTS_MAX = 256 };
 
 /* Locations between two checks of the pass. */

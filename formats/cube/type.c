@@ -8,7 +8,7 @@
 
 /* ---- names of types ----------------------------------------------------------------------------- */
 
-/* Maximum length of lists, so that the sizes of rows do not overflow. Real lists are shorter. */
+/* Maximum n of HISTOGRAM(n) and NDOUBLES(n), so that the sizes of rows do not overflow. Real types are smaller. */
 enum { PARTS_MAX = 65536 };
 
 struct known_type {
@@ -135,7 +135,7 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
     return (union pf_cube_number){.a = a, .b = 0};
 }
 
-/* Sums of 128 bits cannot overflow, because values are below 2^64, and the number of call paths is below 2^32. */
+/* Sums of 128 bits cannot overflow, because values are below 2^64, and a sum has fewer than 2^63 terms. */
 static inline void combine_numbers(enum pf_cube_kind kind, union pf_cube_number *sum,
                                    const union pf_cube_number *x, size_t n, int sign)
 {

@@ -32,7 +32,7 @@ struct pf_inflate;
 enum pf_cube_kind {
     PF_CUBE_NO_KIND,  /* unknown type */
     PF_CUBE_SIGNED,   /* integers of 1, 2, 4 or 8 bytes; sums are exact */
-    PF_CUBE_UNSIGNED, /* the same, unsigned */
+    PF_CUBE_UNSIGNED, /* unsigned integers of 1, 2, 4 or 8 bytes; sums are exact */
     PF_CUBE_REAL,     /* a double */
     PF_CUBE_LEAST,    /* a double, aggregated by minimum */
     PF_CUBE_LARGEST,  /* a double, aggregated by maximum */
@@ -86,7 +86,7 @@ struct pf_cube_metric {
     uint64_t rows;    /* number of rows, including those that no position refers to */
     uint64_t base;    /* offset in the input of row 0, or of the streams if the rows are compressed */
     uint64_t end;     /* offset in the input of the end of the data */
-    uint32_t *row_at; /* row of each position; `rows` or more: it has no row; NULL: its row is its number */
+    uint32_t *row_at; /* row of each position; `rows` or more: none; NULL: position i has row i */
     struct pf_cube_range
         *streams; /* the zlib stream of each row, with size 0 if the row has no data. NULL: not compressed */
 };
@@ -123,8 +123,8 @@ enum {
     PF_CUBE_REGION_COLUMNS
 };
 /*
- * Columns of the table of the system, which has machines, nodes and processes. The file numbers them per class, so a
- * node's id is its row.
+ * Columns of the table of the system, which has machines, nodes and processes. The file numbers the nodes of
+ * each class separately, so PF_CUBE_NODE_ID is the row instead.
  */
 enum {
     PF_CUBE_NODE_ID,
@@ -154,7 +154,7 @@ struct pf_cube {
     bool broken;                      /* the anchor is too damaged to assign values */
     struct pf_tree *tree;             /* owned unless tree_taken */
     bool tree_taken;                  /* the profile has taken ownership of the tree as its contexts */
-    const char *kinds[PF_CUBE_KINDS]; /* the kinds of call paths, which are the roles of their regions */
+    const char *kinds[PF_CUBE_KINDS]; /* of call paths: "region", then the roles of regions */
     size_t n_kinds;
     struct pf_cube_path *paths;
     struct pf_rows *regions, *system;

@@ -50,7 +50,7 @@ void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number)
 
 /*
  * The table "values" is sorted by metric of the file, then call path. The exclusive values of a call path precede its
- * inclusive ones; each are sorted by location. Zeros are left out.
+ * inclusive ones; both are sorted by location. Zeros are left out.
  */
 struct values {
     struct pf_cubex_numbers numbers;
@@ -58,7 +58,7 @@ struct values {
     uint64_t first;                  /* number of the first value of the loaded row */
     const union pf_cube_number *row; /* the loaded row, one value per location; NULL: no values */
     enum pf_cube_kind kind;
-    int64_t metric;        /* index in the profile */
+    int64_t metric;        /* index of the profile's metric */
     uint64_t next;         /* next number that may have a value */
     struct pf_cell *cells; /* buffer of next_values, one cell per location */
 };
@@ -102,8 +102,8 @@ static void free_cube_values(void *own)
 }
 
 /*
- * Loads the row that contains a number. It has the exclusive or inclusive values of a call path. Returns 1; 0 if there are
- * none; -1 with *error filled.
+ * Loads the row that contains a number: the exclusive or inclusive values of a call path. Returns 1; 0 if the row is empty
+ * or outside the cursor's restriction; -1 with *error filled.
  */
 static int load_value_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
                           struct pf_error *error)

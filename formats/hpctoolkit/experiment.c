@@ -31,7 +31,7 @@ struct experiment_reading {
     const struct experiment_element *element; /* of the current event */
     /* valid only while the head is read */
     bool root, complete;
-    bool is_pending; /* a metric of the summary is pending; the attributes follow */
+    bool is_pending; /* facts, combine and view describe a metric of the summary to be added */
     struct hpc_metric_facts facts;
     const char *combine, *view; /* formulas */
     /* valid only while the tree is read */
@@ -47,7 +47,7 @@ struct experiment_element {
     void (*in_head)(
         struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
-    uint8_t rank; /* of two elements of one context, that of higher rank counts; 0: it is not a context */
+    uint8_t rank; /* the element of highest rank describes a context; 0: not an element of a context */
     uint8_t what; /* enum hpc_kind of a context; enum hpc_list of a module, file or procedure */
 };
 
@@ -133,7 +133,7 @@ static void experiment_formula(struct experiment_reading *reading)
     *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep_attribute(reading, "frm");
 }
 
-/* Returns the scope of a metric of the threads. It is an attribute or, if that is empty, follows from the name's suffix. */
+/* Returns the scope of a metric of the threads: `attribute` or, if that is empty, the scope that the suffix of `name` implies. */
 static const char *scope_of(const char *name, const char *attribute)
 {
     size_t size = strlen(name);
@@ -239,8 +239,8 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
  */
 
 /*
- * Reads the attributes of a context's element. Inlined frames of 2.x do not get PF_FRAME, so sums over frames omit them.
- * The exclusive values of the caller contain theirs.
+ * Reads the attributes of a context's element. Inlined frames of 2.x do not get PF_FRAME, so sums over frames omit them:
+ * the exclusive values of their caller contain their values.
  */
 static void read_context_attributes(const struct experiment_reading *reading,
                                     const struct experiment_level *above, struct hpc_context *context)
@@ -367,7 +367,7 @@ static void experiment_value(struct experiment_reading *reading)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-/* Indexes in elements[], which is sorted by frequency, most frequent first. */
+/* Indexes in elements[], which begins with the most frequent elements. */
 enum { DATA = 6, METRIC };
 static const struct experiment_element elements[] = {
     {.name = "M", .in_tree = experiment_value},

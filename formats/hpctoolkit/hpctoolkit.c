@@ -67,7 +67,7 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-/* Opens and reads meta.db or, if there is none, experiment.xml. *arg (a const char *) becomes the name of the file. */
+/* Opens and reads meta.db or, if there is none, experiment.xml. Sets the const char * at `arg` to the name of the file. */
 static void read_description(struct pf_run *run, void *arg)
 {
     struct hpc_state *state = hpc_state(run->model);

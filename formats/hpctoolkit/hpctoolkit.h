@@ -64,8 +64,9 @@ struct hpc_metric_facts {
 bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts);
 
 /*
- * Adds a metric of the summary. `formula` is how the tool computes the metric, `combine` how it combines the threads'
- * values; both may be NULL. A metric with only a formula has no stored values. Returns as hpc_add_metric.
+ * Adds a metric of the summary. `formula` is the tool's formula for the metric, `combine` the operation by which the
+ * tool combines the threads' values; both may be NULL. A metric with only a formula has no stored values. Returns as
+ * hpc_add_metric.
  */
 bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *facts, const char *formula,
                             const char *combine);
@@ -104,7 +105,7 @@ uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_
 /* Adds the root context, which holds each thread's totals. Returns as hpc_model_add. */
 uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_t id);
 
-/* Appends a module, file or function to its list. */
+/* Appends a module, file or function to `list`. */
 void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
                         const struct hpc_item *item);
 

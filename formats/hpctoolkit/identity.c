@@ -19,7 +19,7 @@ static const struct pf_column field_columns[FIELDS] = {
     [CONTEXTS] = {"contexts", PF_PLAIN, 0},
 };
 
-/* The default name of each kind of identifier, and the column that holds its logical number; FIELDS: there is none. */
+/* The default name of each kind of identifier, and the column for the identifier's logical number; FIELDS: no column. */
 static const struct {
     const char *name;
     int field;

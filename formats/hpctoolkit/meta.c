@@ -236,8 +236,8 @@ static void read_instances(struct metrics *all)
 }
 
 /*
- * Returns the position of a scope in the order of scopes. Exclusive is first, because the first metric of a profile is
- * its primary one.
+ * Returns the position of a scope in the order of scopes. `function` is the exclusive one, `execution` the inclusive
+ * one.
  */
 static int rank_of_scope(const char *scope)
 {

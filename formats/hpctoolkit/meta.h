@@ -32,7 +32,7 @@ struct hpc_meta {
 };
 
 /*
- * Reads the header of the state's description. Returns a reader, which the run owns. If `quiet` is set, does not warn of
+ * Reads the header of meta.db (state->description). Returns a reader, which the run owns. If `quiet` is set, does not warn of
  * sections that reach beyond the end of the file.
  */
 struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet);

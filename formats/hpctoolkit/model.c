@@ -170,7 +170,7 @@ void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_li
 
 bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value)
 {
-    enum { HELD = 8 << 20 }; /* bytes of values kept in memory */
+    enum { HELD = 8 << 20 }; /* maximum number of bytes of values in memory */
     if (!model->summary)
         model->summary = pf_run_memory(run, pf_store_new(HELD));
     if (value->context < model->last_with_summary)

@@ -17,7 +17,7 @@ enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
 
 enum { FILES_A_STEP = 256 };
 
-/* Maximum number of pieces (struct parts_piece) of values, and of traces. A merged file may declare 2^32. */
+/* Maximum number of pieces (struct parts_piece) of values, and of traces. A merged file may declare up to 2^32. */
 enum { PIECES_MAX = 1 << 20 };
 
 /* Bytes of a merged file's records that are read at once. */
@@ -57,7 +57,7 @@ struct pf_input *hpc_part_use(const struct hpc_parts *parts, uint32_t i, struct 
 
 void hpc_part_release(struct pf_input *input)
 {
-    struct pf_error ignored; /* checking the inputs reports a changed file */
+    struct pf_error ignored; /* the check of the profile's inputs reports a changed file */
     pf_input_done(input, &ignored);
 }
 
@@ -110,7 +110,7 @@ void hpc_parts_open(struct pf_run *run)
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return;
-    /* This is normal, because writers keep values per thread only on request. */
+    /* Profiles without values per thread are normal, because writers keep these only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
     pf_run_check(run, pf_rows_add(run->model->info, values, run->error));
@@ -119,7 +119,7 @@ void hpc_parts_open(struct pf_run *run)
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
 struct parts_piece {
-    uint32_t rank, thread; /* the thread is its number, or FIRST_STREAM plus the number of a GPU's stream */
+    uint32_t rank, thread; /* thread: a thread's number, or FIRST_STREAM plus a GPU stream's number */
     uint32_t part;
     bool traces, merged;
     bool taken;           /* this trace is assigned to a piece with values */
@@ -149,7 +149,7 @@ static void add_piece(struct pieces *pieces, const struct parts_piece *piece)
         *PF_PUSH(pieces->run, pieces->list) = *piece;
 }
 
-/* Warns of a damaged piece. `cut` tells that the file is truncated. */
+/* Warns of a damaged piece. `cut`: the file is truncated. */
 static void note_piece(const struct pieces *pieces, const struct parts_piece *piece, bool cut,
                        const char *text)
 {
@@ -180,7 +180,7 @@ static void read_part_name(struct parts_piece *piece, const char *name)
 }
 
 /*
- * Adds the pieces of a file that hpcviewer merged. It begins with u32 kind and u32 number of parts, and has a record for
+ * Adds the pieces of a file that hpcviewer merged. The file begins with u32 kind, u32 number of parts and a record for
  * each part: u32 rank, u32 thread, u64 offset. The parts follow, then 8 trailing bytes. A part ends where the next begins.
  */
 static void read_merged(struct pieces *pieces, const struct parts_piece *file, struct pf_input *input)
@@ -246,7 +246,7 @@ static void read_part_pieces(struct pieces *pieces, uint32_t i)
 
 /*
  * Adds the pieces of all files of one kind. Reads merged files first. If they have pieces, skips the single files,
- * which are their sources.
+ * which have the same data.
  */
 static void find_pieces(struct pieces *pieces, bool traces)
 {

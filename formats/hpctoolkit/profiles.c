@@ -79,7 +79,7 @@ struct profile_record {
  * Decodes record i. In experiment.xml's layout, it is u64 tuple, 3 x u64 unused, u64 number of values, u32 number of
  * contexts, u64 offset of the values. In meta.db's layout, it is u64 number of values, u64 offset of the values, u32
  * number of contexts, padding, u64 offset of the pairs, u64 tuple, u32 flags. Bit 0 of the flags marks a summary. Drafts
- * have no flags. Where there are none, record 0 is the summary.
+ * have no flags. If records have no flags, record 0 is the summary.
  */
 static struct profile_record decode_profile_record(const struct hpc_state *state, const unsigned char *bytes,
                                                    size_t size, uint64_t i)
@@ -104,7 +104,7 @@ struct profiles_reading {
     struct hpc_state *state;
     struct pf_window window, others; /* of the records, and of the data that records refer to */
     struct hpc_block_reader *blocks;
-    bool seen[1 << 16]; /* whether the metric of each id has a value other than zero; ids have 16 bits */
+    bool seen[1 << 16]; /* by metric id, which has 16 bits: a value other than zero was found */
 };
 
 static void free_profiles_reading(struct profiles_reading *reading)
@@ -176,7 +176,7 @@ static void check_footers(struct pf_run *run)
 
 /* ---- metrics that have values -------------------------------------------------------------------------- */
 
-/* On opening, files up to WHOLE_SCAN_MAX bytes are scanned completely, and about SCAN_BUDGET bytes of larger files. */
+/* Opening scans a profile.db of up to WHOLE_SCAN_MAX bytes completely, and about SCAN_BUDGET bytes of a larger one. */
 #define WHOLE_SCAN_MAX ((uint64_t)1 << 20)
 #define SCAN_BUDGET    ((uint64_t)512 << 10)
 
@@ -236,7 +236,7 @@ static void mark_empty(const struct profiles_reading *reading, bool whole)
 /*
  * Determines which metrics have values. Scans all values of a small file, up to twice WHOLE_SCAN_MAX, since blocks of a
  * damaged file may overlap. Scans the first values of a large file, and relies on them only if they begin with the
- * summary, which has values of each metric that a thread has values of.
+ * summary, which has values of every metric that has values in a thread.
  */
 static void find_metrics_with_values(struct profiles_reading *reading)
 {
@@ -280,7 +280,7 @@ void hpc_profiles_open(struct pf_run *run)
  * Reads a tuple, which is the identity of the last added thread. It is u16 number of elements, then the elements; only in
  * meta.db's layout, 6 bytes of padding come before these. An element in experiment.xml's layout is u16 kind, u64
  * physical, u64 logical; the two top bits of the kind select how to print it. In meta.db's layout, it is u8 kind,
- * padding, u16 flags, u32 logical, u64 physical; bit 0 of the flags says to print the physical number, too.
+ * padding, u16 flags, u32 logical, u64 physical; bit 0 of the flags selects that the physical number is printed, too.
  */
 static void read_tuple(struct profiles_reading *reading, uint64_t at)
 {

@@ -31,8 +31,9 @@ static inline const unsigned char *hpc_window_at(struct pf_run *run, struct pf_w
 }
 
 /*
- * True if opening failed because of the file itself, since it is a link or a folder, or access is denied. Such a file is
- * left out, and the rest of the database is served. Other codes mean that the system failed or the file has just changed.
+ * True if `code` means that the file itself cannot be opened: it is a link or a folder, or access is denied. Such a file
+ * is left out, and the rest of the database is served. Other codes mean that the system failed or the file has just
+ * changed.
  */
 static inline bool hpc_is_unreadable(int code)
 {

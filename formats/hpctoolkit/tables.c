@@ -121,7 +121,7 @@ void hpc_set_tables(struct pf_run *run)
     model->tables = model->cells = tables;
     model->n_tables = state->layout == HPC_XML4
                           ? TABLES
-                          : STATISTICS_TABLE; /* the only layout with statistics to compute */
+                          : STATISTICS_TABLE; /* HPC_XML4 is the only layout with statistics to compute */
     model->cells_value = HPC_VALUE_VALUE;
     hpc_declare_threads(model);
     model->context_columns = hpc_context_columns;

@@ -183,7 +183,7 @@ struct hpc_threads {
     struct pf_ids profiles; /* index of the profile in the database -> index in `items` */
 };
 
-/* An array of records in a file: its offset, number of records, and distance of two records in bytes. */
+/* An array of records in a file: its offset, the number of records, and the distance between records in bytes. */
 struct hpc_array {
     uint64_t at, count, stride;
 };

@@ -8,7 +8,7 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * GPU activities are kernels, copies, memory sets and synchronisations. Their correlation ids tell which API calls caused them. An
+ * GPU activities are kernels, copies, memory sets and synchronisations. Their correlation ids identify the API calls that caused them. An
  * activity has the call path of its API call, and its own context is a child of that call's context. The table "events" has a row
  * for each activity, in the order of the export's tables, kernels first.
  */
@@ -24,7 +24,7 @@ struct event {
     uint16_t set;    /* bit n is set if number[n] is present */
 };
 
-/* Returns the id of the first name that a kernel has, of the short, the demangled and the mangled one. */
+/* Returns the id of a kernel's short name or, if that is missing, of its demangled or else its mangled name. */
 static int64_t kernel_id(const struct pf_sql_row *row)
 {
     if (pf_sql_is_set(row, ACTIVITY_WHAT))
@@ -71,7 +71,7 @@ static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_r
                : add_word(pass, sync_types, sizeof sync_types / sizeof *sync_types, what);
 }
 
-/* Returns the context of a tally. It is called `memcpy HOST_TO_DEVICE` or similar, `memset`, or by the name of the kernel. */
+/* Returns the context of a tally. The context's name is that of the kernel, `memset`, or `memcpy HOST_TO_DEVICE` or similar. */
 static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
     enum nsight_kind kind = NSIGHT_KIND_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
@@ -128,7 +128,7 @@ static void take_activity_row(void *arg, struct pf_sql_row *row)
                                    event.stream};
     struct nsight_tally *tally =
         nsight_tally(pass, &key, nsight_duration(pass, row), event.number[EVENT_BYTES]);
-    /* In a synchronisation, the CPU waits. It has no context, because the time of its API call includes the wait. */
+    /* A synchronisation is a wait of the CPU. It has no context, because the time of its API call includes the wait. */
     if (tally->count == 1 && row->table != NSIGHT_SYNC)
         tally->context = activity_context_of(pass, &key);
 }

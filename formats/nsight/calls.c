@@ -6,8 +6,8 @@
 /*
  * Reads the function visits and API calls of the CPU, thread by thread in order of start time. A function visit is an NVTX range.
  * The path of an API call is that of the innermost range that encloses the call, unless paths come from another source. If another
- * API call encloses the call, and the call has the same path or none, its context is a child of that call's context. This happens
- * when a function of the CUDA runtime calls one of the driver.
+ * API call encloses the call, and the call has the path of that one or no path, the context of the call is a child of the context of
+ * the other. This happens when a function of the CUDA runtime calls one of the driver.
  *
  * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive time minus
  * the inclusive times of its children.
@@ -67,7 +67,7 @@ struct calls_reading {
 
 /* ---- sorting ------------------------------------------------------------------------------------- */
 
-/* Returns the word ORDER for sorting by a value up to INT32_MAX; larger values count as INT32_MAX. Its lower half is free. */
+/* Returns the word ORDER for sorting by a value up to INT32_MAX; larger values count as INT32_MAX. The word's lower half is 0. */
 static uint64_t order_by(uint64_t value)
 {
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
@@ -164,7 +164,7 @@ static int from_highest(const void *a, const void *b)
 
 /*
  * Adds the values of the current thread, and clears its visits. The times of a context need those of its children, which have
- * higher numbers. So goes from the highest context down.
+ * higher numbers. So the loop goes from the highest context down.
  */
 static void end_thread(struct calls_reading *reading)
 {
@@ -220,7 +220,7 @@ static uint32_t range_around(struct calls_reading *reading, int64_t start, int64
     return PF_NO_CONTEXT;
 }
 
-/* Returns the innermost open call if it encloses the call, and `path` is its path or PF_NO_CONTEXT. Otherwise returns NULL. */
+/* Returns the innermost open call if it encloses the call, and `path` is PF_NO_CONTEXT or the open call's path. Otherwise NULL. */
 static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end,
                                            uint32_t path)
 {
@@ -232,7 +232,7 @@ static const struct open_call *call_around(struct calls_reading *reading, int64_
     return end <= last->end && (path == PF_NO_CONTEXT || path == last->found.path) ? last : NULL;
 }
 
-/* Returns the context of an API call. If the path is sampled and already ends with the call itself, this is the path's context. */
+/* Returns the context of an API call. If the path is sampled and already ends with the call itself, returns `path`. */
 static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_t name,
                                 const struct open_call *around)
 {
@@ -321,7 +321,7 @@ static enum nsight_origin origin_of(const struct calls_reading *reading)
     return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
 }
 
-/* Returns true if all tables of activities have the process. It is needed because each process numbers its correlations from 1. */
+/* Returns true if all tables of activities have a column for the process. Each process numbers its correlations from 1. */
 static bool activities_have_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)

@@ -10,8 +10,8 @@
 #include "formats/probe.h"
 
 /*
- * Presents a folder of point directories that hold exports as an Extra-P experiment. Each export is a rank or a repetition of its
- * point. Its values are the sums over all its threads and streams.
+ * Presents a folder whose point directories hold exports as an Extra-P experiment. Each export is a rank or a repetition of its
+ * point. The values of an export are the sums over all its threads and streams.
  */
 
 extern const struct pf_driver pf_nsight_folder_driver;

@@ -7,7 +7,7 @@
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* Longer names are cut. */
+/* Maximum size of a name in bytes. Longer names are cut. */
 enum { NAME_MAX_BYTES = 64 * 1024 };
 
 static uint32_t read_name(struct nsight_pass *pass, int64_t id)

@@ -185,15 +185,15 @@ struct nsight_found {
     uint32_t call; /* context of the call itself */
 };
 
+enum { NSIGHT_SLOTS = 16 };
+
 /*
  * A map from a process and a number to contexts. The numbers are ids of call chains or correlation ids of calls. The map can have
  * as many entries as the export has events, so it is not held in memory. It is a store of entries, sorted by key. Entries that do
  * not arrive in order pass through a sorter first.
  */
-enum { NSIGHT_SLOTS = 16 };
-
 struct nsight_lookup {
-    uint64_t limit;           /* bytes to hold in memory */
+    uint64_t limit;           /* maximum number of bytes in memory, for the store and for the sorter */
     struct pf_sorter *sorter; /* while the map is built, once an entry arrived out of order; otherwise NULL */
     uint64_t added;           /* entries given to the sorter */
     struct pf_store *store;   /* entries sorted by process and number */
@@ -243,7 +243,7 @@ struct nsight_tallies {
     /* In order of first appearance, until nsight_publish_sums sorts them. */
     PF_LIST(struct nsight_tally) items;
     struct pf_hash_table table; /* finds an item by its key */
-    uint32_t recent[64];        /* last used item by a small hash of its key; saves look-ups in `table` */
+    uint32_t recent[64];        /* the last used item, by a hash of its key; saves look-ups in `table` */
 };
 
 /* ---- the pass over an export ---------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ struct nsight_pass {
     struct pf_build *build;
     struct nsight_state *state;
     struct pf_sql *sql;
-    uint64_t limit; /* bytes in memory per store or sorter */
+    uint64_t limit; /* maximum number of bytes in memory per store or sorter */
     struct nsight_partitions partitions;
     struct nsight_names names;
     struct nsight_paths paths;
@@ -315,16 +315,16 @@ void nsight_add_streams(struct nsight_pass *pass);
 void nsight_publish_partitions(struct nsight_pass *pass);
 
 /*
- * Returns the name with this id in StringIds, as a string of the tree. If it is missing or exceeds names.left, the name is "#" and
- * the id.
+ * Returns the name with this id in StringIds, as a string of the tree. If the name is missing or longer than names.left, returns
+ * "#" and the id instead.
  */
 uint32_t nsight_name(struct nsight_pass *pass, int64_t id);
 
-/* Returns the child of a context with this kind and name, and adds it if it is new. The parent of roots is PF_NO_CONTEXT. */
+/* Returns the child of `parent` with this kind and name. Adds the child if it is new. The parent of roots is PF_NO_CONTEXT. */
 uint32_t nsight_child(struct nsight_pass *pass, uint32_t parent, enum nsight_kind kind, uint32_t name);
 
 void nsight_begin_paths(struct nsight_pass *pass);
-/* Reads call chains or imported paths, if partitions.origin says that one of them is the source of the paths. */
+/* Reads the call chains or the imported paths if partitions.origin is NSIGHT_SAMPLED or NSIGHT_IMPORTED. */
 void nsight_read_paths(struct nsight_pass *pass);
 
 /* Returns the context of an NVTX range's call path; PF_NO_CONTEXT if the range has no path. */

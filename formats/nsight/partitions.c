@@ -132,7 +132,7 @@ static uint64_t process_of_key(const struct nsight_key *key)
     return key->word[0] == THREAD ? nsight_process_of(pf_signed(key->word[1])) : key->word[1];
 }
 
-/* Returns true if two streams have the same process and device but different contexts. Such streams are adjacent. */
+/* Returns true if two streams have the same process and device but different GPU contexts. Sorting makes such streams adjacent. */
 static bool differ_in_context(const struct nsight_key *a, const struct nsight_key *b)
 {
     return a->word[0] == STREAM && b->word[0] == STREAM && a->word[1] == b->word[1] &&
@@ -206,7 +206,7 @@ static void take_thread_name(void *arg, struct pf_sql_row *row)
         names->of[thread] = pf_sql_int(row, THREAD_NAMES_NAME);
 }
 
-/* Adds a partition to the model. `thread_name` is the id in StringIds of the name that the program gave it, or 0. */
+/* Adds a partition to the model. `thread_name` is the id in StringIds of the name that the program gave the thread, or 0. */
 static void add_nsight_partition(struct nsight_pass *pass, const struct nsight_key *key,
                                  const struct naming *naming, int64_t thread_name)
 {

@@ -58,7 +58,7 @@ static void add_symbol(struct nsight_pass *pass, struct pf_slice text)
     *PF_ITEM(pass->build->run, paths->symbols, number) = symbol;
 }
 
-/* Takes a string of StringIds. Those between the strings EXTRA_PROF_SYMBOLS and EXTRA_PROF_SYMBOLS_END are symbols. */
+/* Takes a string of StringIds. The strings between EXTRA_PROF_SYMBOLS and EXTRA_PROF_SYMBOLS_END are symbols. */
 static void take_string(void *arg, struct pf_sql_row *row)
 {
     struct nsight_pass *pass = arg;

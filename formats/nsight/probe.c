@@ -22,7 +22,7 @@ enum { HEADER = 100, PAGE_SIZE = 16, INNER = 5, CELLS = 3, LAST_CHILD = 8, CELL_
 /* Maximum number of child pages that are read; schemas of exports have up to 40. */
 enum { PAGES_MAX = 64 };
 
-/* What has been found in the schema. Every export has the table of strings, and one with measurements has tables of events. */
+/* Evidence in the schema, as bits. Every export has the table of strings, and one with measurements has tables of events. */
 enum { HAS_STRINGS = 1, HAS_EVENTS = 2, IS_EXPORT = HAS_STRINGS | HAS_EVENTS };
 
 static bool has_word(const unsigned char *bytes, size_t size, const char *word)
@@ -30,14 +30,14 @@ static bool has_word(const unsigned char *bytes, size_t size, const char *word)
     return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
-/* Returns what a page of the schema shows. */
+/* Returns the evidence in a page of the schema. */
 static unsigned evidence_in_page(const unsigned char *page, size_t size)
 {
     bool events = has_word(page, size, "CUPTI_ACTIVITY_KIND_") || has_word(page, size, "NVTX_EVENTS");
     return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
-/* Searches the children of the first page, with `page` as a buffer of page_size bytes. Returns `seen` and what they show. */
+/* Searches the children of the first page, with `page` as a buffer of page_size bytes. Returns `seen` together with their evidence. */
 static unsigned evidence_in_children(unsigned seen, struct pf_probe *probe, const unsigned char *first,
                                      size_t page_size, unsigned char *page)
 {

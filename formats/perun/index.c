@@ -5,8 +5,8 @@
  *
  * A file begins with "pidx", u32 version (1 or 2) and u32 number of entries. An entry is u32 time in seconds, 20 bytes of SHA-1, and the
  * path up to a NUL. In version 2, five strings follow, each after its u32 length: type, cmd, workload, collector, postprocessors. Perun
- * 0.23.8 added the label before the collector but did not raise the version, so only the end of the file tells which layout it has. All
- * u32 are little-endian.
+ * 0.23.8 added the label before the collector but did not raise the version, so only reading up to the end of the file shows which
+ * layout it has. All u32 are little-endian.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,9 +26,9 @@ enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 /* Entries between two checks of the pass. */
 enum { ENTRIES_A_STEP = 4096 };
 
+/* Columns, in the order of the table. Those whose values may need CSV quotes follow those whose values never do. */
 enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
-/* The columns that may need CSV quotes are last. */
 static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
                                                   [TIME] = {.name = "time"},
                                                   [OBJECT] = {.name = "object"},
@@ -68,7 +68,7 @@ static const unsigned char *take(struct bytes *left, size_t size)
     return at;
 }
 
-/* The strings that follow the path, and their columns. */
+/* The number of strings that follow the path, and the column of each. */
 struct layout {
     unsigned strings, columns[6];
 };
@@ -146,7 +146,7 @@ __attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run
     return pf_interned(index->names, string).text;
 }
 
-/* Returns the name of entry n's link: its path, with `~n` if an earlier entry has the same path, as written by old releases. */
+/* Returns the name of entry n's link: the path, with `~n` if an earlier entry has the same path. Old releases write such entries. */
 static const char *link_name(struct pf_run *run, struct index *index, uint32_t n, const struct pf_cell *path)
 {
     const char *name = keep(run, index, "%.*s", (int)path->size, path->text);
@@ -162,7 +162,7 @@ static bool is_base_name(const struct pf_cell *path)
            !(path->text[0] == '.' && (path->size == 1 || (path->size == 2 && path->text[1] == '.')));
 }
 
-/* Maximum number of links, since nobody reads a longer folder. The table has all entries. */
+/* Maximum number of links. The table has all entries. */
 enum { LINKS_MAX = 20000 };
 
 /*
@@ -185,7 +185,7 @@ static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct ind
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-/* Reads the header. */
+/* Reads the header. Fails the run if the header is truncated or has an unknown version. */
 static void read_header(struct pf_run *run, struct bytes *left, uint32_t *version, uint32_t *count)
 {
     const unsigned char *head = take(left, HEADER);

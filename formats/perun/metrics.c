@@ -107,7 +107,7 @@ static uint32_t find_metric(const struct perun *perun, uint32_t type, uint32_t s
     return pf_string_of(perun->keys, (const char *)&key, sizeof key);
 }
 
-/* Returns the metric of the same type and field with this subtype, or PERUN_NONE. */
+/* Returns the metric with the type and field of `key` and with the subtype `subtype`, or PERUN_NONE. */
 static uint32_t find_subtype(const struct perun *perun, const struct perun_metric *key, const char *subtype)
 {
     uint32_t string = pf_string_of(perun->data.tree->strings, subtype, strlen(subtype));
@@ -185,7 +185,7 @@ static void describe_metrics(struct perun *perun)
 
 /* ---- sums --------------------------------------------------------------------------------------- */
 
-/* Finds or adds the metric of a field of an item; PERUN_NONE if the field is not a metric or there are METRICS_MAX others. */
+/* Finds or adds the metric of a field of an item. Returns PERUN_NONE if the field is not a metric or there are METRICS_MAX others. */
 static uint32_t metric_of(struct perun *perun, const struct perun_item *item, uint32_t field)
 {
     struct pf_run *run = perun->data.run;

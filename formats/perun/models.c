@@ -8,8 +8,8 @@
 #include "formats/perun/perun.h"
 
 /*
- * Maximum bytes of the columns stats and other in models.csv, which are held in memory. Once they have TEXTS_MAX bytes, further texts
- * are cut to SHORT_TEXT bytes. data->model_values has all values in any case.
+ * The columns stats and other of models.csv are held in memory. Once they have TEXTS_MAX bytes, further texts are cut at SHORT_TEXT
+ * bytes. data->model_values has all values in any case.
  */
 enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
@@ -207,7 +207,7 @@ static void read_values(struct perun_data *data, struct draft *draft)
     draft->cells[COLUMN_POINTS] = pf_uint(draft->model.n_values);
 }
 
-/* Returns the field that the text of a member names; `usual` if the member is missing or not a text. */
+/* Returns the number of the field whose name is the value of the member `name`; `usual` if the member is missing or not a text. */
 static uint32_t field_named(struct perun_data *data, const struct draft *draft, const char *name,
                             uint32_t usual)
 {
@@ -215,7 +215,10 @@ static uint32_t field_named(struct perun_data *data, const struct draft *draft, 
     return text.type == PF_TEXT ? perun_field(data, text.text, text.size) : usual;
 }
 
-/* Prints the members that have no column as key=value, separated by blanks. Objects and lists are printed as JSON if that is short. */
+/*
+ * Prints the members that have no column as key=value, separated by blanks. Objects and lists are printed as JSON if that has less than
+ * NESTED_MAX bytes.
+ */
 static void read_others(struct draft *draft)
 {
     static const char *const known[] = {

@@ -17,7 +17,7 @@ const char *const perun_kinds[] = {"function", "command", "none"};
 /* Slots of the direct-mapped cache of contexts. */
 enum { SLOTS = 65536 };
 
-/* Maximum number of values of an object that its name contains (real objects have at most five), and maximum bytes of a name. */
+/* Maximum number of an object's values in its name (real objects have at most five); maximum size of a name in bytes. */
 enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
 
 struct step {
@@ -86,8 +86,8 @@ static unsigned rank_of(const char *key)
 enum { KEY_MAX = 256 };
 
 /*
- * Unknown keys are ordered by a decimal number, as Perun orders them. Its digits are the decimal codes of the key's characters, each
- * increased by 6 and appended. Returns the number of digits.
+ * Unknown keys are ordered by a decimal number, as Perun orders them. The digits of this number are the decimal codes of the key's
+ * characters, each increased by 6 and appended. Returns the number of digits.
  */
 static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
 {
@@ -260,7 +260,7 @@ static struct step read_uid(struct perun_paths *paths, const struct perun_raw *r
 }
 
 /*
- * Makes the root step from the command. Its name is PERUN_NONE if there is no command, or if the trace begins with the
+ * Makes the root step from the command. The step's name is PERUN_NONE if there is no command, or if the trace begins with the
  * command. In the latter case, the trace's first step is the root.
  */
 static struct step read_command(struct perun_paths *paths, const struct perun_raw *command)

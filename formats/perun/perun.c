@@ -48,7 +48,7 @@ static void open_text(struct pf_run *run, struct perun *perun)
         pf_run_check(run, pf_fail_at(run->error, EBADMSG, 0, "the header of the stored object is damaged"));
 }
 
-/* The JSON text of a file, up to `end` bytes of it. */
+/* The first `end` bytes of a profile's JSON text. */
 struct body {
     const struct perun *perun;
     uint64_t end;

@@ -65,7 +65,7 @@ struct perun_field {
 /* ---- results of the pass ------------------------------------------------------------------------ */
 
 /*
- * A resource object, which is one row, or a type with columns, which has many rows. It may also be an entry of
+ * One of these: a resource object, which is one row; a type with columns, which has many rows; an entry of
  * resource_type_map, which holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
  */
 struct perun_item {
@@ -132,24 +132,24 @@ struct perun_data {
 };
 
 /*
- * Initialises *data, which is zeroed or was freed. The stores may hold `limit` bytes in memory. The caller calls perun_data_free, also
- * after a failure.
+ * Initialises *data, which is zeroed or was freed. All stores together hold at most `limit` bytes in memory. The caller calls
+ * perun_data_free, also after a failure.
  */
 void perun_data_begin(struct perun_data *data, struct pf_run *run, uint64_t limit);
 void perun_data_free(struct perun_data *data);
 
-/* Returns the number of the field of this name, which is added if new. */
+/* Returns the number of the field `name`. Adds the field if it is new. */
 uint32_t perun_field(struct perun_data *data, const char *name, size_t size);
 
 /* Adds a region that is not a snapshot. Returns its index. */
 uint32_t perun_new_region(struct perun_data *data);
-/* Returns the index of the region of this snapshot, which is added if new. */
+/* Returns the index of the region of snapshot `number`. Adds the region if it is new. */
 uint32_t perun_snapshot(struct perun_data *data, int64_t number);
 
-/* Sets the time of a region; copies a text. */
+/* Sets the time of a region. If `time` is a text, copies it. */
 void perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time);
 
-/* Appends bytes to one of the stores. */
+/* Appends bytes to one of the stores of `data`. */
 static inline void perun_append(struct perun_data *data, struct pf_store *store, const void *bytes,
                                 size_t size)
 {
@@ -159,7 +159,7 @@ static inline void perun_append(struct perun_data *data, struct pf_store *store,
 /* Appends the cell's text to data->texts. Sets cell->u to the text's offset there. */
 void perun_keep_text(struct perun_data *data, struct pf_cell *cell);
 
-/* Returns the number of a string of the tree, which is added if new. */
+/* Interns a text among the tree's strings. Returns the number of the string. */
 static inline uint32_t perun_string(struct perun_data *data, const char *text, size_t size)
 {
     return pf_run_intern(data->run, data->tree->strings, text, size);
@@ -283,12 +283,12 @@ struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_tree
 
 /*
  * Finds or adds the context of a trace, uid and command. Sets *uid_text to the uid as a string of the tree, or to PERUN_NONE if there is
- * none. Recent combinations are cached. Malformed JSON is reported with its offset in the file.
+ * no uid. Recent combinations are cached. Malformed JSON is reported with its offset in the file.
  */
 void perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
                 const struct perun_raw *command, uint32_t *context, uint32_t *uid_text);
 
-/* Returns the name of a uid or frame as one text in the tree's strings. */
+/* Returns the name of a uid or frame, as the number of a string of the tree. */
 uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------------ */
@@ -356,12 +356,12 @@ struct perun {
     uint32_t header_type;     /* the profile's type, as a string of the tree; PERUN_NONE: absent */
 
     struct pf_strings *keys; /* string i holds the bytes of metric i's struct perun_metric */
-    uint32_t *units;         /* the first unit that is written after each metric's amounts, or PERUN_NONE */
+    uint32_t *units;         /* for each metric: the first unit found after its amounts, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
     struct perun_points *points; /* NULL: the file has no models */
 
-    struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
+    struct pf_column *resource_columns; /* room for PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
     unsigned last_columns;              /* the column after those of fields */
     struct pf_table tables[PERUN_TABLES];
     struct pf_model_extra extra;
@@ -414,7 +414,7 @@ struct perun_model {
     bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
-        n_values; /* range in data->model_values of the values of buckets or points */
+        n_values; /* values of buckets or points: index of the first in data->model_values; number */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "formats/kit/sorter.h"
 #include "formats/perun/perun.h"
 
-/* Bytes held in memory by the sorter, and then by the store. */
+/* Maximum number of bytes in memory, for the sorter and for the store. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
 
 /* Maximum number of lists per uid. A resource adds one point to each list of its uid. */
@@ -79,8 +79,8 @@ static double parametric(const struct perun_model *model, double x)
 }
 
 /*
- * Sets *place to the index of the model's value for point i of n, which is at x, among the values of its buckets or points. Returns false
- * if there is none.
+ * Finds the model's value for point i of n, whose x is `x`. Sets *place to the index of this value among the values of the model's buckets
+ * or points. Returns false if the model has no such value.
  */
 static bool place_of(const struct perun_model *model, double x, uint64_t i, uint64_t n, uint64_t *place)
 {
@@ -97,7 +97,7 @@ static bool place_of(const struct perun_model *model, double x, uint64_t i, uint
            (model->kind == PERUN_MOVING_AVERAGE || model->kind == PERUN_KERNEL_REGRESSION);
 }
 
-/* Sets *value to the model's value at point i of n; NaN if it has none. Returns 0, or -1 with *error filled. */
+/* Sets *value to the model's value at point i of n; NaN if the model has none there. Returns 0, or -1 with *error filled. */
 static int value_at(const struct perun_data *data, const struct perun_model *model, double x, uint64_t i,
                     uint64_t n, double *value, struct pf_error *error)
 {

@@ -42,7 +42,7 @@ static bool is_enough(const struct found *found)
     return found->map || (found->region && found->signs);
 }
 
-/* Scans the top-level keys until there is enough evidence or the (valid) text ends. */
+/* Scans the top-level keys until there is enough evidence, or the text ends or is invalid. */
 static void scan(struct pf_json *json, struct found *found, struct pf_error *error)
 {
     struct pf_json_token name, value;
@@ -60,7 +60,7 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
     found->broken = event < 0;
 }
 
-/* Probes for JSON text. For other files, pf_json_look returns NULL. */
+/* Probes for JSON text. `json` is NULL for other files. */
 static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
 {
     bool perf = pf_probe_is_called(probe, ".perf");

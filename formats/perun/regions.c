@@ -25,7 +25,7 @@ static void wrong_kind(struct perun_reading *reading, const struct pf_json_token
     leave(reading, token);
 }
 
-/* Reads element i of a list, whose first token was read. `region` is the region that contains the list, or PERUN_NONE. */
+/* Reads element i of a list, after the element's first token. `region` is the region that contains the list, or PERUN_NONE. */
 typedef void read_element(struct perun_reading *reading, int64_t i, uint32_t region);
 
 /* Reads the objects of a list whose first token was read. Skips other elements with a warning. */
@@ -49,13 +49,13 @@ static void read_list(struct perun_reading *reading, const struct pf_json_token 
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
-/* Number of cells of a column that are appended to data->columns at once. */
+/* Maximum number of cells of a column that are appended to data->columns at once. */
 enum { BLOCK = 1024 };
 
 struct column {
     uint32_t field;
     uint64_t start, rows; /* index of its first cell in data->columns, number of cells */
-    bool whole;           /* read to its end */
+    bool whole;           /* not cut off by damage */
 };
 
 /* A type with columns. */

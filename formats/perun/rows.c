@@ -54,8 +54,8 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
 }
 
 /*
- * Returns the slot for the cell of a field; NULL with *error filled. If there is a column of this field, its slot is
- * returned, because a value that all rows share replaces the cell of a column. Otherwise the slot is new.
+ * Returns the slot for the cell of a field; NULL with *error filled. If there is a column of this field, the
+ * column's slot is returned, because a value that all rows share replaces the cell of a column. Otherwise the slot is new.
  */
 static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {
@@ -72,7 +72,7 @@ static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, stru
     return &walk->cells[i];
 }
 
-/* Adds the columns of a type, or the values of another item, which all rows share. */
+/* Adds the columns of a type, or the values of an entry or resource, which all its rows share. */
 static int add_cells(struct perun_walk *walk, const struct perun_item *item, struct pf_error *error)
 {
     for (uint32_t i = 0; i < item->n_values; i++) {

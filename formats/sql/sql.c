@@ -173,8 +173,8 @@ static bool has_rowid(sqlite3 *connection, const char *table)
 }
 
 /*
- * Finds generated columns and hidden columns of virtual tables. No profiler writes such columns, and the cost of their
- * expressions is unbounded. Returns SQLITE_OK, or the error.
+ * Sets bit c of *computed if column c is a generated column, or a hidden column of a virtual table. No profiler writes
+ * such columns, and the cost of their expressions is unbounded. Returns SQLITE_OK, or the error.
  */
 static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, uint32_t *computed)
 {
@@ -271,7 +271,7 @@ static void call_take(struct pf_run *run, void *arg)
 
 /*
  * Receives a row. In a damaged tree of pages, shared branches yield endless rows, but the rowids of these do not
- * ascend. This check then ends the walk.
+ * ascend. So the walk ends at the first rowid that does not ascend.
  */
 static void take_row(sqlite3_context *context, int n, sqlite3_value **cells)
 {
@@ -311,7 +311,7 @@ static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *te
     sqlite3_str_appendf(text, ") FROM main.\"%w\" NOT INDEXED", sql->tables[table].name);
 }
 
-/* Returns SQLITE_ROW if all rows have been passed. */
+/* Returns SQLITE_ROW if all rows have been passed to `take`. */
 static int run_walk(struct pf_sql *sql, struct pf_sql_walk *walk)
 {
     sqlite3_stmt *statement = NULL;

@@ -17,6 +17,8 @@
  * read. Lengths and the cost of parsing the schema are limited. Rows of a table are passed to a callback in the order
  * of their rowids, up to the first damage. A database is used by one thread at a time.
  */
+
+/* Maximum number of columns of a table, and of tables. */
 enum { PF_SQL_COLUMNS = 10, PF_SQL_TABLES = 16 };
 
 /* Maximum size of a text in bytes. A larger text ends the reading of its table. */
@@ -63,7 +65,7 @@ struct pf_sql {
 };
 
 /*
- * Opens the database in an input. The input and `tables` are borrowed and must outlive it. A truncated database is read
+ * Opens the database in an input. The input and `tables` are borrowed and must outlive the result. A truncated database is read
  * as far as possible. Returns NULL with *error filled; EINVAL if the input is not a readable database.
  */
 struct pf_sql *pf_sql_open(struct pf_input *input, const struct pf_sql_table *tables, size_t n_tables,
@@ -83,7 +85,7 @@ static inline bool pf_sql_has(const struct pf_sql *sql, unsigned table, unsigned
 /* The current row of a walk. */
 struct pf_sql_row {
     unsigned table;
-    int64_t number;
+    int64_t number;                /* the rowid */
     uint32_t set;                  /* bit c: column c is not NULL */
     int64_t value[PF_SQL_COLUMNS]; /* as an integer; 0 if it is not a number */
     sqlite3_value **cells;

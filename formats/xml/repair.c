@@ -146,7 +146,7 @@ static size_t long_character(const char *text, size_t size)
     return none ? 0 : length;
 }
 
-/* Repairs one character or reference of the text. Returns its size in bytes. */
+/* Repairs the character or reference at the start of the text. Returns its size in the text, in bytes. */
 static size_t mend_character(struct pf_repair *repair, const char *text, size_t size, enum repair_kind kind)
 {
     unsigned char c = (unsigned char)*text;
@@ -235,8 +235,8 @@ static bool ends_at(const struct tag *tag, size_t at)
 }
 
 /*
- * True if the quote at `at` is part of the value: it follows a backslash, and what follows it after any blanks is
- * neither the end of the tag nor another attribute.
+ * True if the quote at `at` is part of the value. Then a backslash precedes the quote, and neither the end of the tag nor
+ * another attribute follows it, blanks aside.
  */
 static bool quote_is_text(const struct tag *tag, size_t at)
 {
@@ -293,7 +293,7 @@ static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, si
     return close + quoted;
 }
 
-/* Repairs an opening tag up to its `>` or `/`, whose index is *end. Returns false if a part that is not an attribute was left out. */
+/* Repairs an opening tag up to its `>` or `/`, and sets *end to the index of that. Returns false if a part was left out. */
 static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t *end)
 {
     size_t at = skip_name(tag, 1);
@@ -455,7 +455,7 @@ static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size
     return at + 1;
 }
 
-/* Returns the size of a run of text and complete tags that need no repair. */
+/* Returns the size of the text and complete tags, at the start of the input, that need no repair. */
 static size_t take_sound(struct pf_repair *repair, const char *bytes, size_t size)
 {
     size_t used = 0, text, tag;

@@ -9,10 +9,10 @@
 /*
  * Rewrites the XML of HPCToolkit's and Cube's writers, damaged or not, as well-formed XML in UTF-8 without a root element:
  *
- * - references, signs, quotes and invalid bytes in text and values become references or U+FFFD; CDATA sections become text;
+ * - references, `<`, `>`, `&`, quotes and invalid bytes in text and values become references or U+FFFD; CDATA sections become text;
  * - closing tags get the name of the innermost open element; surplus ones are removed;
  * - comments, processing instructions and DTDs are removed, so entities and default attributes are never declared;
- * - <?damage?> marks a damaged tag, <?damage lost?> one that may hide others;
+ * - <?damage?> marks a damaged tag, <?damage lost?> marks damage that may hide other tags;
  * - every tag and all text ends in the same line as in the file.
  *
  * A repeated attribute is left for libxml2 to reject. Time is linear in the size of the file.
@@ -57,7 +57,7 @@ void pf_repair_add(struct pf_repair *repair, const char *bytes, size_t size);
 
 /*
  * Returns the size of the next piece of well-formed XML, and its address in *xml, valid until the next call. Tags are never
- * split. 0: more input is needed, the input is refused, or memory is exhausted. last: no more input follows.
+ * split. Returns 0 if more input is needed, the input is refused, or memory is exhausted. `last`: no more input follows.
  */
 size_t pf_repair_next(struct pf_repair *repair, bool last, const char **xml);
 

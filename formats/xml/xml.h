@@ -10,9 +10,9 @@
 
 /*
  * Reads the XML of HPCToolkit's and Cube's writers by libxml2, after repairing text that is not well-formed: values without quotes,
- * quotes in values as \", unescaped signs, invalid bytes, comments that contain `--`. The text is UTF-8. Comments, instructions and
- * the DTD are skipped, entities other than the five predefined ones are text, and no other file is opened. Several elements may
- * be at the top. Memory depends only on how deep elements nest. For one thread at a time.
+ * quotes in values as \", unescaped `<`, `>` and `&`, invalid bytes, comments that contain `--`. The text is UTF-8. Comments,
+ * instructions and the DTD are skipped, entities other than the five predefined ones are text, and no other file is opened. Several
+ * elements may be at the top. Memory depends only on how deep elements nest. For one thread at a time.
  *
  * These faults end the reading: a tag or comment of more than 1 MB, open elements whose names take more than 16 MB, more than about 1 MB of
  * different names, and a tag with a repeated attribute. A tag with more than 256 attributes keeps the first 256 and is reported as damaged.
@@ -25,7 +25,7 @@ struct pf_xml;
  */
 struct pf_xml_events {
     void (*start)(void *arg, const char *name);
-    /* text: since the last tag of the element, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
+    /* `text`: the text since the last tag before the end tag, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
     void (*end)(void *arg, const char *name, const char *text, size_t size);
     /*
      * Optional: called for a damaged tag, before the events of its readable parts. lost: elements may be missing. If
