@@ -23,7 +23,7 @@ enum { HEAD_SIZE = 3 + MAGIC_SIZE + 2 };
 #define COMMON      "# AFPerf v"
 #define COMMON_SIZE (sizeof COMMON - 1)
 
-/* Returns true if the first line is a header of any version. A Markdown heading, in which words follow, is none. */
+/* Returns true if the first line is a header of any version. A Markdown heading with further words is not one. */
 static bool is_header(const char *head, size_t size)
 {
     if (size <= COMMON_SIZE || memcmp(head, COMMON, COMMON_SIZE) != 0)

@@ -14,7 +14,7 @@
 
 /*
  * AFPerf files. A file consists of records in any order, which refer to each other by ids across the whole file. A run has regions, which
- * nest, and sections, which have intervals. Files, each of which depends only on those listed before it:
+ * nest, and sections, which have intervals. The source files; each depends only on those listed before it:
  *
  *   reader.c     bytes -> records and their fields
  *   number.c     fields -> numbers
@@ -47,7 +47,7 @@ struct afperf_pause {
     uint32_t run;    /* a reference until runs are resolved, then the run */
 };
 
-/* The kinds of objects that records name by id. */
+/* The kinds of objects that a struct afperf_ref stands for. */
 enum afperf_thing { AFPERF_RUNS, AFPERF_SECTIONS, AFPERF_THINGS };
 
 /* The first member of struct afperf_run and struct afperf_section. */
@@ -56,7 +56,7 @@ struct afperf_object {
     struct afperf_id id;
     bool implicit;   /* no record defines it */
     uint32_t tags;   /* string of model->strings */
-    uint32_t number; /* temporary, while objects are sorted */
+    uint32_t number; /* index before sorting; for put_in_file_order only */
 };
 
 struct afperf_run {
@@ -86,7 +86,7 @@ struct afperf_ref {
     uint32_t current;      /* reference of the run that is current at that record */
 };
 
-/* A definition of an id, which may be implicit. */
+/* An explicit or implicit definition of an id. */
 struct afperf_meaning {
     uint64_t id, offset; /* `offset` is that of the definition */
     uint32_t ref;        /* the reference that it defines */
@@ -129,9 +129,9 @@ struct afperf_section {
     uint32_t ref;   /* reference of its run */
     uint32_t label; /* string of model->strings */
     uint32_t context;
-    uint32_t first, count;         /* range of numbers of its intervals */
-    pf_int128 total, total_net;    /* ticks of all intervals, and those without pauses of the run */
-    uint64_t covered, covered_net; /* ticks that at least one interval covers */
+    uint32_t first, count;         /* its intervals have the numbers first to first + count - 1 */
+    pf_int128 total, total_net;    /* ticks of all intervals; total_net excludes the run's pauses */
+    uint64_t covered, covered_net; /* ticks that some interval covers; covered_net excludes pauses */
     uint32_t next;                 /* next section of the run, or AFPERF_NONE */
 };
 
@@ -179,13 +179,13 @@ enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * The link of an event to its counterpart. The counterpart of a start is its stop, that of a stop or data the start.
- * Regions and intervals are numbered in the order of the rows of "regions" and "intervals".
+ * The link of an event to its counterpart. The counterpart of a start is its stop. The counterpart of a stop or of data
+ * is the start. Regions and intervals are numbered in the order of the rows of "regions" and "intervals".
  */
 struct afperf_link {
     uint64_t time;   /* time of the counterpart */
     uint32_t number; /* number of the region or interval */
-    uint32_t owner;  /* owner of the start's event */
+    uint32_t owner;  /* `owner` of the start's struct afperf_event */
     uint32_t index;  /* index of the counterpart in model->events */
     uint32_t found;  /* enum afperf_found */
 };
@@ -221,7 +221,10 @@ struct afperf_interval {
     bool closed, id_given;
 };
 
-/* What a data record is about. RUN_REGIONS and RUN_SECTIONS are all regions or sections of a run. */
+/*
+ * What a data record is about. RUN_REGIONS is all regions of a run, RUN_SECTIONS all its sections, and ORPHAN nothing
+ * that is known.
+ */
 enum afperf_scope {
     AFPERF_SCOPE_RUN,
     AFPERF_SCOPE_REGION,
@@ -257,8 +260,8 @@ enum afperf_table {
 };
 
 /*
- * Stores that outlive the pass. They have the text of tags (see afperf_tags), the moments, the context of each region,
- * and the target of each data record.
+ * Stores that outlive the pass. They hold, in this order: the text of tags (see afperf_tags), the moments, the context
+ * of each region, and the target of each data record.
  */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
@@ -266,7 +269,7 @@ struct afperf_model {
     struct pf_run *run;       /* of the pass; later invalid */
     struct pf_model *profile; /* its partitions, contexts and warnings are filled by the pass */
     struct pf_input *input;
-    uint64_t limit; /* memory of each store and sorter, in bytes */
+    uint64_t limit; /* maximum memory of each store and sorter, in bytes */
 
     struct pf_strings *strings;
     struct pf_tree *tree; /* of the profile */
@@ -285,7 +288,7 @@ struct afperf_model {
     size_t runs_room, measures_room, sections_room, segments_room, pauses_room;
 
     /* During the pass only; owned by the run. */
-    struct pf_store *events, *links;     /* of struct afperf_event, and of one struct afperf_link each */
+    struct pf_store *events, *links;     /* struct afperf_event, and for each a struct afperf_link */
     struct pf_sorter *nested;            /* struct afperf_nested, one per region, by number */
     struct pf_sorter *intervals;         /* struct afperf_interval, by row */
     struct pf_sorter *covers;            /* intervals by section and start, see sections.c */
@@ -301,13 +304,16 @@ struct afperf_model {
 };
 
 /*
- * Functions of the pass take the model. One thread calls them, and a failure ends model->run (run.h). After the pass, the model is
- * immutable. Cursors use only functions that take a const model or a struct pf_error.
+ * The functions that take a non-const model belong to the pass. One thread calls them, and a failure ends model->run (run.h).
+ * After the pass, the model is immutable. Cursors use only functions that take a const model or a struct pf_error.
  */
 
 /* ---- model.c ------------------------------------------------------------------------------------ */
 
-/* Makes room for one more item of an array that the model owns, up to AFPERF_NUMBERS_MAX items. */
+/*
+ * Makes room for item number `count` of an array that the model owns. `items` is the address of the pointer to the
+ * array, `size` the size of an item. Fails if `count` is AFPERF_NUMBERS_MAX or more.
+ */
 void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *room, size_t size);
 #define AFPERF_GROW(model, name)                                                                             \
     afperf_grow((model), &(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name)
@@ -329,7 +335,10 @@ void afperf_append(struct afperf_model *model, struct pf_store *store, const voi
 /* Adds a record to a sorter. */
 void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const void *record);
 
-/* Copies item number `index` of a store of items of `size` bytes to *item. Checks the pass, as afperf_sorted does. */
+/*
+ * Copies item number `index` to *item. The items of the window's store have `size` bytes each. Calls pf_pass_check
+ * first, as afperf_sorted does.
+ */
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size);
 
@@ -362,8 +371,9 @@ static inline uint32_t afperf_run_of_section(const struct afperf_model *model, u
 /* Returns for how many ticks the run is paused between start and stop. */
 uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop);
 
-/* Formats an id in hexadecimal, into AFPERF_HEX bytes. Returns the size. */
+/* Size of the buffer for an id in hexadecimal: 0x, 16 digits and a NUL. */
 enum { AFPERF_HEX = 19 };
+/* Writes an id in hexadecimal to `text`, a buffer of AFPERF_HEX bytes. Returns the length. */
 size_t afperf_hex(uint64_t id, char *text);
 
 /* Returns an id as a cell that borrows `text`, a buffer of AFPERF_HEX bytes; absent if the id is not given. */
@@ -379,9 +389,9 @@ static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 }
 
 /*
- * The tags of a region are a range of the store TAG_TEXTS. A range is a number. Its low AFPERF_TAGS_BITS bits are the
- * size, and the bits above them the offset. The number 0 means that there are no tags. The size fits, since a record of
- * 1 MiB has at most 3 MiB of text once invalid bytes are replaced.
+ * The tags of a region are a range of the store TAG_TEXTS, given as one number. The low AFPERF_TAGS_BITS bits of the
+ * number are the range's size, and the bits above are its offset. The number 0 means that there are no tags. The size
+ * fits, since a record of 1 MiB has at most 3 MiB of text once invalid bytes are replaced.
  */
 enum { AFPERF_TAGS_BITS = 22 };
 
@@ -402,13 +412,16 @@ void afperf_fill_rows(struct afperf_model *model);
 /* ---- names.c ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the reference that an id means at a file offset, or AFPERF_NONE. It is the last definition of the id before
- * the offset in the same segment, else the first one after it in the same segment, else the last one before it, else
- * the first one after it.
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE if nothing defines the id. The id means the
+ * last definition before the offset in the same segment, else the first one after it in the same segment, else the last
+ * one before it, else the first one after it.
  */
 uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
 
-/* Returns the last segment that begins neither after an offset nor after an event (by index); the first segment if there is none. */
+/*
+ * Returns the last segment that begins neither after file offset `offset` nor after event number `event`. If there is
+ * none, returns the first segment.
+ */
 size_t afperf_segment(const struct afperf_model *model, uint64_t offset, uint64_t event);
 
 /* ---- match.c ------------------------------------------------------------------------------------ */
@@ -419,7 +432,7 @@ struct afperf_walk {
     struct pf_store_window *events, *links;
     uint64_t next; /* index of the next event */
     struct afperf_event event;
-    struct afperf_link link; /* from afperf_find_targets on */
+    struct afperf_link link; /* set after afperf_find_targets */
 };
 /* Goes to the next event. Returns false at the end. */
 bool afperf_walk(struct afperf_walk *walk);
@@ -434,8 +447,8 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
 /*
- * Returns the measurement type with an id. It is that of the run, for which *own is set, or else that of the first run
- * that defines the id; NULL if no run defines it.
+ * Returns the measurement type `id` of `run`, and sets *own to true. If the run does not define the id, sets *own to
+ * false, and returns the type of the first run that does, or NULL if none does.
  */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
@@ -449,7 +462,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 /* A region of a run, while it is open. */
 struct afperf_open {
     uint64_t start, stop;          /* `stop` is not set until it is known */
-    uint64_t covered, covered_net; /* ticks that the children cover, and those without pauses of the run */
+    uint64_t covered, covered_net; /* ticks that the children cover; covered_net excludes the run's pauses */
     uint64_t covered_to;           /* end of the part that the children cover */
     uint32_t number, name, context;
     uint32_t overlaps; /* number of regions that started before this one and stop inside it */
@@ -466,8 +479,9 @@ struct afperf_stack {
 void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
 
 /*
- * Pops the region at the top of the stack, whose stop must be set. Adds its times to its context and to the covered ticks of its
- * parent, and its record to model->nested. Siblings must be popped in the order of their starts.
+ * Pops the region at the top of the stack. The region's `stop` must be set. Adds the region's times to the sums of its context
+ * and to the covered ticks of its parent. Adds a struct afperf_nested to model->nested. Siblings must be popped in the order of
+ * their starts.
  */
 void afperf_leave(struct afperf_stack *stack);
 
@@ -485,7 +499,7 @@ void afperf_end_sums(struct afperf_model *model, uint32_t run);
 
 /*
  * afperf_begin_intervals creates the sorters model->intervals and model->covers. afperf_sort_interval adds the interval that starts at the
- * event of the walk to both. An interval without stop ends with the run.
+ * walk's event to both sorters. An interval without stop ends with the run.
  */
 void afperf_begin_intervals(struct afperf_model *model);
 void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);
@@ -493,20 +507,23 @@ void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *
 /* Sums up the intervals of all sections. Afterwards, model->intervals yields the intervals in the order of their rows. */
 void afperf_time_intervals(struct afperf_model *model);
 
-/* Makes the contexts of a run's sections and adds their times. */
+/* Creates the contexts of a run's sections, and adds the times of the sections to them. */
 void afperf_time_sections(struct afperf_model *model, uint32_t run);
 
 /* ---- geometry.c --------------------------------------------------------------------------------- */
 
-/* Returns a sorter of the regions of all runs with `geometry`, by run and start. Regions without stop get one. */
+/*
+ * Returns a sorter that yields the regions of all runs whose `geometry` is set, by run and start. Regions without stop
+ * get one.
+ */
 struct pf_sorter *afperf_sort_extents(struct afperf_model *model);
 
-/* Nests the regions of the stack's run by their times only. They are the next records of the sorter. */
+/* Nests the regions of the stack's run by their times only. They must be the next records that `extents` yields. */
 void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *extents);
 
 /* ---- rows.c, cursors.c -------------------------------------------------------------------------- */
 
-/* The columns in the initialiser of a table. */
+/* Initialises the columns of a struct pf_table with the array `list`. */
 #define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 
 /* The tables that rows.c fills (from FIRST_STORED on), and the columns of runs. */

@@ -148,8 +148,8 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * The table "measurements" has all values of the file, as they are there. Each cursor reads the wanted data records from the file again.
- * The number of a row is the number of its data record, shifted by FIELD_BITS, plus the index of a field of this record. The row is the
+ * The table "measurements" has all values, as the file has them. Each cursor reads the wanted data records from the file again. The
+ * number of a row is the number of its data record, shifted by FIELD_BITS, plus the index of a field of this record. The row is the
  * first measurement from this field on. The index 0 therefore means the record's first measurement.
  */
 enum { FIELD_BITS = 21 };
@@ -234,7 +234,10 @@ static void fill_measurement(const struct afperf_model *model, struct afperf_cur
     memcpy(cells, row, sizeof row);
 }
 
-/* Reads data record number `data`, unless the cursor's restriction excludes it. Returns 1; 0 if it does; -1 with *error filled. */
+/*
+ * Reads data record number `data`, unless the cursor's restriction excludes it. Returns 1; 0 if it is excluded or no
+ * longer in the file; -1 with *error filled.
+ */
 static int enter_data(const struct pf_cursor *cursor, struct afperf_cursor *measurements, uint64_t data,
                       struct pf_error *error)
 {

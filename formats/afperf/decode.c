@@ -82,9 +82,9 @@ static bool is_other_major(struct afperf_text version)
 }
 
 /*
- * Returns true if the record has the short shape, which omits a field like the format document's examples. Field 3 of
- * RegionStart and SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the
- * version in the full shape, and the run's id in the short one. If it is neither, *error is set.
+ * Returns true if the record has the short shape. Like the examples of the format document, it omits a field. Field 3
+ * of RegionStart and SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the
+ * version in the full shape, and the run's id in the short one. If field 4 is neither, *error is set.
  */
 static bool is_example(const struct afperf_record *record, enum afperf_type type, enum afperf_problem *error)
 {
@@ -106,8 +106,8 @@ static bool is_example(const struct afperf_record *record, enum afperf_type type
 /* ---- fields ------------------------------------------------------------------------------------- */
 
 /*
- * Parses a number, unless the record has an error already. Returns true if there is a number. Sets decoded->error if
- * there is none, except if the field is blank and `may_be_blank` is set.
+ * Parses a number, unless the record has an error already. Returns true if the field is a valid number. Otherwise sets
+ * decoded->error, unless the field is blank and `may_be_blank` is set.
  */
 static bool take_number(struct afperf_decoded *decoded, struct afperf_text field, uint64_t *value,
                         bool may_be_blank)
@@ -146,7 +146,7 @@ static void check_span(struct afperf_decoded *decoded)
 
 /*
  * Takes the measurements, which are the fields from number `first` to the end of the record. Each is a pair of fields.
- * A blank last field without a partner is ignored.
+ * If the last pair lacks its second field, it is ignored, and odd_measurement is set unless its first field is blank.
  */
 static void take_values(const struct afperf_record *record, size_t first, struct afperf_decoded *decoded)
 {

@@ -30,7 +30,7 @@ struct afperf_id {
     bool given;
 };
 
-/* A measurement of a data record, which is a type and a value. */
+/* A measurement of a data record: the id of its type, and its value. */
 struct afperf_pair {
     uint64_t type_id;
     struct afperf_text value;
@@ -47,8 +47,8 @@ struct afperf_decoded {
     enum afperf_problem error; /* why the record must be dropped, or AFPERF_SOUND */
 
     /*
-     * Set in a SectionInfo of the short shape (see decode.c). `run` then holds its first field, which is the id of a
-     * run if some RunInfo of the file has this id, else a timestamp.
+     * The record is a SectionInfo of the short shape (see decode.c) whose first field is not blank. `run` holds this
+     * field. It is the id of a run if some RunInfo of the file has this id, else a timestamp.
      */
     bool run_or_time;
     uint64_t time, end; /* timestamps in ticks; only aggregates and pauses have an `end` other than `time` */
@@ -56,9 +56,9 @@ struct afperf_decoded {
     struct afperf_text aggregation;         /* trimmed */
     size_t values, values_end; /* range of the fields that hold measurements, as pairs of type id and value */
     struct afperf_text name, tags; /* `name` is a label, an application, or the name of a measurement type */
-    /* Only RunInfo has these. All but application_version are trimmed. */
+    /* RunInfo has these, trimmed except for application_version. MeasurementType has `units`, too. */
     struct afperf_text units, version, wallclock, application_version;
-    /* Only MeasurementType has these (and `units`). They are not trimmed. */
+    /* Only MeasurementType has these. They and its `units` are not trimmed. */
     uint64_t type_id;
     struct afperf_text datatype, summary, description;
 };

@@ -28,12 +28,12 @@ static bool next_start(struct starts *starts, struct afperf_moment *start)
 
 /* ---- unclosed regions --------------------------------------------------------------------------- */
 
-/* The stops of the closed regions that have started at a point in time, which moves forward. */
+/* The stops of the closed regions that have started up to a point in time. The point only moves forward. */
 struct stops {
     struct afperf_model *model;
     PF_LIST(uint64_t) heap;    /* a min-heap of stops */
     struct starts started;     /* a pass over the regions, which is one region ahead of the heap */
-    struct afperf_moment next; /* this region, whose start has not been reached; valid if `any` */
+    struct afperf_moment next; /* last region of `started`, not in the heap yet; valid if `any` */
     bool any;
 };
 
@@ -62,8 +62,8 @@ static void heap_drop_smallest(struct stops *stops)
 }
 
 /*
- * Returns the stop of a region without stop. Of the closed regions that contain its start, it ends with the one that ends first. If there
- * are none, it ends with the run, at `end`. Calls must be in order of the starts.
+ * Returns the stop of a region that has none in the file: the earliest stop of the closed regions that contain its start. If there are no
+ * such regions, it ends with the run, at `end`. Calls must be in order of the starts.
  */
 static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 {
@@ -136,7 +136,7 @@ void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *exten
         while (stack->open.n && !is_inside(&region, &stack->open.at[stack->open.n - 1])) {
             uint64_t stop = stack->open.at[stack->open.n - 1].stop;
             region.overlaps += region.start < stop && stop < region.stop;
-            afperf_leave(stack); /* it ends too early to contain later regions */
+            afperf_leave(stack); /* this region cannot be the parent of later ones */
         }
         afperf_enter(stack, &region);
     }

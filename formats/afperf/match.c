@@ -13,8 +13,8 @@
  * - Data belong to the latest start before them in their segment. If there is none, they wait like a stop. For data it makes no difference
  *   whether a start has been stopped, or whether other data belong to it.
  *
- * Of the events without an id, a stop of a region stops the innermost region of the run that is open at the time of the stop. The stops of
- * a section, in file order, stop its intervals in the order of their starts.
+ * Events without an id are matched with each other. The stop of a region stops the innermost region of the run that is open at the stop's
+ * time. The stops of a section, in file order, stop the section's intervals in the order of the intervals' starts.
  */
 
 /*
@@ -29,12 +29,15 @@ enum match_class {
     MATCH_NAMELESS_REGION = MATCH_NAMELESS, /* the scope is a run */
     MATCH_NAMELESS_INTERVAL,                /* the scope is a section; its stops are LATE */
 };
-/* LATE marks stops that are sorted after all starts of their scope, in file order. */
+/*
+ * The positions of class and scope in the first key, and a flag in its lowest bit. LATE marks stops that are sorted
+ * after all starts of their scope, in file order.
+ */
 enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 };
 
 /*
- * The place of an event is a number. Its upper bits are the index of the event in model->events, the next ones the role. The low bits of a
- * start are the number of its region, or of its interval within the section.
+ * The place of an event is a number. Its upper bits are the index of the event in model->events, the next ones the role. In the place of a
+ * start, the low bits are the number of its region, or of its interval within the section.
  */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
 enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
@@ -101,14 +104,14 @@ struct matching {
 
     uint64_t group, value;               /* keys of the events that are being matched */
     uint64_t segment_begin, segment_end; /* range of the segment's events; empty before the first segment */
-    struct match last;                   /* the latest start, if there is any */
+    struct match last;                   /* the latest start; valid if `any` */
     bool any;
 
     PF_LIST(struct match) open; /* starts that have not been stopped */
     /* Stops. Those from index first_stop on are waiting, and those from segment_stop on belong to the current segment. */
     PF_LIST(struct match) stops;
     size_t first_stop, segment_stop;
-    /* Places of waiting data. Once there is a start, all are from the current segment. */
+    /* Places of waiting data. Once the id has had a start, all are from the current segment. */
     PF_LIST(uint64_t) data;
 
     /* A queue of the starts of intervals without an id. It is a store, since it may be long. */
@@ -143,7 +146,7 @@ static void fill_event(struct matching *matching, enum match_class class, uint32
 
 /*
  * Adds data to the sorter if they name a region or interval by id. Other data need no match, because they belong to the start or stop
- * before them, or to all sections of a run.
+ * before them, to a run, or to all regions or sections of a run.
  */
 static void fill_data(struct matching *matching)
 {
@@ -260,8 +263,8 @@ static void end_segment(struct matching *matching)
 }
 
 /*
- * Ends the events of an id. If it has starts, stops are left waiting only if all starts have been stopped. These stops are therefore
- * duplicates.
+ * Ends the events of an id. If the id has starts, stops are left waiting only if all starts have been stopped. These stops are
+ * therefore duplicates.
  */
 static void end_id(struct matching *matching)
 {
@@ -356,7 +359,7 @@ static void end_group(struct matching *matching)
         link_unclosed(matching, &start);
 }
 
-/* Returns true if an event is to be matched with those that are being matched. */
+/* Returns true if an event is to be matched with the events that matching->group and matching->value describe. */
 static bool is_alike(const struct matching *matching, const struct match_record *record)
 {
     bool by_id = record->group >> CLASS_SHIFT < MATCH_NAMELESS;

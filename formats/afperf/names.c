@@ -126,7 +126,10 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    /* If the first field of a short SectionInfo is no run's id, the section belongs to the run that is current there. */
+    /*
+     * If the first field of a short SectionInfo is not the id of a run, the section belongs to the run that is current
+     * there.
+     */
     for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
@@ -168,8 +171,8 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
 }
 
 /*
- * Resolves references to runs. Reference 0 stands for the run of the records before the first that names one. It is the run of the RunInfo
- * if the file has exactly one, else a provisional implicit run.
+ * Resolves references to runs. Reference 0 stands for the run of the records before the first that names a run. It is the run that a
+ * RunInfo defines if the file has exactly one such run, else a provisional implicit run.
  */
 static void resolve_runs(struct afperf_model *model)
 {
@@ -203,7 +206,7 @@ static int by_id_and_run(const void *left, const void *right)
     return order ? order : afperf_order_of(a->line, b->line);
 }
 
-/* Merges measurement types of two references to the same run. Of each field, the later definition counts. */
+/* Merges measurement types of two references to the same run. The later definition of a field counts. */
 static void merge_measures(struct afperf_measure *into, const struct afperf_measure *from)
 {
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++) {

@@ -7,7 +7,7 @@
 
 struct afperf_nesting {
     struct afperf_model *model;
-    struct pf_sorter *moments; /* by run and time; at equal times, pauses, then others in file order */
+    struct pf_sorter *moments; /* by run and time; at equal times, pauses first, then file order */
     struct afperf_walk walk;
     PF_LIST(struct afperf_open) trial; /* the open regions, in try_moment */
     struct afperf_stack stack;
@@ -20,7 +20,7 @@ static void sort_moment(struct afperf_nesting *nesting, uint32_t run, struct afp
     afperf_sort(nesting->model, nesting->moments, &moment);
 }
 
-/* Returns the name of a region in its path, which is its label or, if it has none, its id. */
+/* Returns the name of a region's context: the region's label, else its id, else "(blank)". */
 static uint32_t name_of_region(struct afperf_model *model, const struct afperf_event *start)
 {
     char id[AFPERF_HEX];
@@ -32,8 +32,8 @@ static uint32_t name_of_region(struct afperf_model *model, const struct afperf_e
 }
 
 /*
- * Returns true if the stop of a region is before its start in the file, and not after it in time. The stop then becomes a moment when its
- * start is read, so that it is sorted after the start.
+ * Returns true if the stop of a region is before its start in the file, and not after it in time. The moment of the stop is then added
+ * when the start is read, so that it is sorted after that of the start.
  */
 static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop_time, uint64_t stop_index)
 {
@@ -138,7 +138,10 @@ static bool try_moment(struct afperf_nesting *nesting, const struct afperf_momen
     return false;
 }
 
-/* Moves the moments of a run to the timeline, and tests whether its regions nest. */
+/*
+ * Moves the moments of a run to the timeline, and tests whether its regions nest. Returns the first moment of a later
+ * run, or NULL.
+ */
 static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, uint32_t number,
                                                 const struct afperf_moment *next)
 {
@@ -158,8 +161,8 @@ static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
 /*
- * Leaves open regions, from the innermost one up to the one with this number. Leaves all of them if none has it. Regions without stop end
- * at `time`.
+ * Leaves open regions, from the innermost one up to the one with this number. Leaves all open regions if none has this number. Regions
+ * without stop end at `time`.
  */
 static void leave_to(struct afperf_nesting *nesting, uint32_t number, uint64_t time)
 {

@@ -7,7 +7,7 @@
 
 #include "formats/kit/number.h"
 
-/* Maximum length of a number that read_special reads. Longer ones count as text. */
+/* Maximum length of a number that read_special reads. Longer numbers count as text. */
 enum { HEX_MAX = 400 };
 
 struct afperf_text afperf_trim(struct afperf_text text)

@@ -14,7 +14,7 @@ struct id_map {
     PF_LIST(uint32_t) values; /* indexed by the key's number */
 };
 
-/* State of the pass over the file that the model itself does not need. */
+/* State that only the pass over the file needs. */
 struct afperf_reading {
     struct afperf_model *model;
     uint64_t offset, line;             /* of the current record */
@@ -27,7 +27,10 @@ struct afperf_reading {
     struct id_map measures;            /* indexes in model->measures by id and the run's reference */
 };
 
-/* Returns a pointer to the value of an id and scope, which is valid until the next call. A new key has the value AFPERF_NONE. */
+/*
+ * Returns a pointer to the value of an id and scope. The pointer is valid until the next call. A new key has the value
+ * AFPERF_NONE.
+ */
 static uint32_t *look_up_id(struct afperf_reading *reading, struct id_map *map, uint64_t id, uint32_t scope)
 {
     struct pf_run *run = reading->model->run;
@@ -104,7 +107,10 @@ static uint32_t ref_of_definition(struct afperf_reading *reading, enum afperf_th
                add_ref(reading, thing, id);
 }
 
-/* Returns the reference of the run that a record names, or of the current run, and marks it as needed. */
+/*
+ * Returns the reference of the run that a record names or, if it names none, of the current run. Marks the reference as
+ * needed.
+ */
 static uint32_t run_named(struct afperf_reading *reading, const struct afperf_id *run)
 {
     uint32_t ref = run->given ? ref_of_id(reading, AFPERF_RUNS, run) : reading->run;
@@ -148,7 +154,7 @@ static void read_run_info(struct afperf_reading *reading, const struct afperf_de
     reading->apart = true;
 }
 
-/* Returns the measurement type with this id, in the run of a reference. Adds it if it is new. */
+/* Returns the measurement type of this id in the run that `ref` names. Adds it if it is new. */
 static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_t id, uint32_t ref)
 {
     struct afperf_model *model = reading->model;
@@ -164,7 +170,7 @@ static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_
     return measure;
 }
 
-/* A later definition updates an earlier one; its blank fields change nothing. */
+/* A later definition of a type updates an earlier one. Blank fields of the later definition change nothing. */
 static void read_measurement_type(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     uint32_t ref = run_named(reading, &decoded->run);
@@ -243,7 +249,10 @@ static void afperf_read_region(struct afperf_reading *reading, const struct afpe
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
-/* Returns the reference of the section that a start or stop names. If it names none, this is the last section that the file has defined. */
+/*
+ * Returns the reference of the section that a start or stop names. If it names none, returns the reference of the last
+ * SectionInfo or, before the first, one without an id.
+ */
 static uint32_t section_named(struct afperf_reading *reading, const struct afperf_id *id)
 {
     if (id->given)
@@ -255,7 +264,7 @@ static uint32_t section_named(struct afperf_reading *reading, const struct afper
 
 /*
  * Returns the reference of a section's run. A short SectionInfo begins with a run's id or a timestamp. Unless the id is defined already,
- * names.c decides later which of them it is.
+ * names.c decides later which of the two it is.
  */
 static uint32_t run_of_section(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
@@ -306,7 +315,9 @@ static void read_interval(struct afperf_reading *reading, const struct afperf_de
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Reads a data record. Only data of a whole run name a run. If no record defines it, it becomes an implicit run. */
+/*
+ * Reads a data record. Only data of a whole run name a run. If no record defines that run, it becomes an implicit run.
+ */
 static void read_data_record(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
@@ -340,7 +351,7 @@ static void afperf_note_problems(struct afperf_reading *reading, const struct af
         {AFPERF_LEADING_ZERO, decoded->leading_zero},
         {AFPERF_ODD_MEASUREMENT, decoded->odd_measurement},
         {AFPERF_BAD_MEASUREMENT_TYPE, decoded->bad_measurement_types},
-        /* The following warnings are left out if the record is dropped for an error. */
+        /* The next three warnings are left out if the record is dropped for an error. */
         {AFPERF_EXAMPLE_SHAPE, decoded->example_shape && !decoded->error},
         {AFPERF_OTHER_RUN_VERSION, decoded->run_version && !decoded->error},
         {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},

@@ -9,8 +9,8 @@
 #include "formats/kit/utf8.h"
 
 /*
- * Number of bytes that may be read again because a quoted field has no end. A file in which every line begins such a
- * field would take quadratic time. Once the budget is used up, records no longer continue on the next line.
+ * Maximum number of bytes that are read again because a quoted field has no end. A file in which every line begins such
+ * a field would take quadratic time. Once the budget is used up, records no longer continue on the next line.
  */
 #define REREAD_MAX ((uint64_t)16 << 20)
 
@@ -18,13 +18,13 @@
 #define REPLACEMENT      "\xef\xbf\xbd"
 #define REPLACEMENT_SIZE ((size_t)3)
 
-/* While a record with quotes is split, the part of its field that the next byte belongs to. */
+/* The position in the current field, while a record with quotes is split. */
 enum state {
     AT_START,
     IN_PLAIN,
     IN_QUOTES,
     AFTER_QUOTE, /* after a quote in quotes; it ends the quoted part, unless another quote follows */
-    IN_TAIL,     /* behind a quoted part or stray quote, which has been counted already */
+    IN_TAIL,     /* after a quoted part or stray quote; the field has been counted as faulty */
 };
 
 struct afperf_reader {
@@ -111,7 +111,10 @@ static int begin_field(struct afperf_reader *reader, struct pf_error *error)
     return add_field(reader, reader->unquoted + reader->used, 0, error);
 }
 
-/* Continues splitting a record with quotes, by the next part of its text. Text behind a quoted part is appended to the field. */
+/*
+ * Continues to split a record with quotes, of which `text` is the next part. Text after a quoted part is appended to
+ * the field.
+ */
 static int split_quoted(struct afperf_reader *reader, const char *text, size_t size,
                         struct afperf_record *record, struct pf_error *error)
 {
@@ -154,7 +157,7 @@ static bool has_special(const struct pf_line *line)
     return found != 0;
 }
 
-/* Copies a field to `out`, replacing invalid UTF-8. Returns the end of the copy. */
+/* Copies a field to `out`, replacing invalid UTF-8 and NULs. Returns the end of the copy. */
 static char *replace_invalid(struct afperf_text *field, char *out, struct afperf_record *record)
 {
     const struct afperf_text from = *field;

@@ -35,7 +35,7 @@ struct afperf_record {
     uint64_t offset, line; /* of the first byte; lines are physical and count from 1 */
     size_t n;              /* number of fields; at least one */
     const struct afperf_text *fields;
-    unsigned quotes_inside;    /* number of plain fields that contain a quote */
+    unsigned quotes_inside;    /* number of unquoted fields that contain a quote */
     unsigned text_after_quote; /* number of quoted fields with text after the closing quote */
     bool bad_utf8, nul;        /* invalid bytes, or NULs, were replaced by U+FFFD */
 };

@@ -38,7 +38,10 @@ void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *
     afperf_sort(model, model->covers, &(struct cover){section, event->time, stop});
 }
 
-/* Adds an interval to the sums of its section. The intervals of the section so far extend to the time *to. */
+/*
+ * Adds an interval to the sums of its section. *to is the latest stop of the section's intervals added so far, and is
+ * updated.
+ */
 static void add_interval(struct afperf_model *model, const struct cover *interval, uint64_t *to)
 {
     struct afperf_section *section = &model->sections[interval->section];
@@ -69,8 +72,8 @@ void afperf_time_intervals(struct afperf_model *model)
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 /*
- * Returns the context of a section. Sections with equal labels share a context. Its key in the tree starts with a NUL, which no region's
- * name contains. A region with the same label therefore has another context.
+ * Returns the context of a section. Sections with equal labels share a context. The context's key in the tree starts with a NUL, which
+ * no region's name contains. A region with the same label therefore has another context.
  */
 static uint32_t context_of_section(struct afperf_model *model, const struct afperf_section *section)
 {

@@ -30,7 +30,7 @@ static int by_touched_context(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds the sums in ascending order, which pf_sums_add is fastest for. */
+/* Adds the sums in ascending order of contexts, because pf_sums_add is fastest in this order. */
 void afperf_end_sums(struct afperf_model *model, uint32_t run)
 {
     if (model->touched.n)
@@ -66,7 +66,7 @@ void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region)
     open->context = afperf_context(model, parent, open->name, open->name, AFPERF_KIND_REGION, flags);
 }
 
-/* Adds the ticks of a child that no earlier child covers to the covered ticks of its parent. */
+/* Adds to the parent's covered ticks those ticks of `child` that no earlier child covers. */
 static void cover_by(const struct afperf_stack *stack, struct afperf_open *parent,
                      const struct afperf_open *child)
 {

@@ -34,7 +34,7 @@ static void set_run_or_orphan(const struct targeting *targeting, struct afperf_t
         target->run = run;
 }
 
-/* Returns true if data without an id belong to the block. It must be of one of these kinds, and a stop must have a start. */
+/* Returns true if data without an id belong to the block: it is of kind `start`, or of kind `stop` and has a start. */
 static bool in_block(const struct targeting *targeting, enum afperf_event_kind start,
                      enum afperf_event_kind stop)
 {
@@ -76,7 +76,9 @@ static uint32_t interval_of_data(const struct targeting *targeting, uint32_t sec
     return AFPERF_NONE;
 }
 
-/* Sets the target of data about regions (`region`) or sections: one of them, or all of a run. */
+/*
+ * Sets the target of data about regions (if `region` is set) or sections. The target is one of them, or all of a run.
+ */
 static void target_object(const struct targeting *targeting, struct afperf_target *target, bool region)
 {
     const struct afperf_model *model = targeting->walk.model;
@@ -200,7 +202,10 @@ void afperf_find_targets(struct afperf_model *model, struct pf_sorter *links)
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-/* Returns the first type with this id that `run` or a later run defines, by binary search; NULL if there is none. */
+/*
+ * Returns the first measurement type with this id that `run` or a later run defines, by binary search; NULL if there is
+ * none.
+ */
 static const struct afperf_measure *first_measure(const struct afperf_model *model, uint64_t id, uint32_t run)
 {
     const struct afperf_measure *all = model->measures;
@@ -233,7 +238,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
     return got > 0 && record->kind != AFPERF_FIELDS ? 0 : got;
 }
 
-/* Adds warnings about the invalid values of a data record. */
+/* Adds warnings about invalid values and undefined measurement types of a data record. */
 static void check_values(struct afperf_model *model, const struct afperf_target *target,
                          struct afperf_reader *reader)
 {
