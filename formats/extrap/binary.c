@@ -20,7 +20,7 @@
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
-enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* maximum string, and buffer, in bytes */
+enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* sizes of the longest string and of the buffer */
 
 struct extrap_binary {
     struct pf_study *study;

@@ -27,7 +27,7 @@ struct pf_cubedir {
 
     /* How series are merged; valid from PF_MODELLED on. */
     struct pf_merge {
-        uint32_t into;        /* target of the merge; itself if it is kept, PF_NO_SERIES if it is dropped */
+        uint32_t into;        /* series to merge this one into, or itself; PF_NO_SERIES: none, drop it */
         uint32_t first, next; /* first series merged into this one; next series merged into the same one */
     } * merged;               /* by series */
 
@@ -39,7 +39,7 @@ static void probe_cubedir(struct pf_probe *probe, struct pf_probe_result *result
     result->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
-/* Tells the user how the values of a call path's locations are reduced to one, for aggregates and for scaling.csv. */
+/* Text for users: how the values of a call path's locations are reduced to one, for aggregates and for scaling.csv. */
 static const char reading_of_locations[] = "at each point the mean over all locations, idle ones too, as "
                                            "Extra-P's weak scaling has it; scaling_total.csv has "
                                            "their sum";
@@ -337,7 +337,7 @@ static double location_value(enum pf_cube_kind kind, const union pf_cube_number 
     return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
 }
 
-/* Adds the values of the call paths that have a row. A call path without a row has no value here, unlike in Cube, where it is zero. */
+/* Adds the values of the call paths that have a row. A call path without a row has no value here; in Cube, it has the value zero. */
 static void add_side(struct cubedir_reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;
@@ -431,8 +431,8 @@ static void read_cube_file(struct pf_study *study, const char *path, uint32_t po
 
 /*
  * A series is complete if it has a value at each point, as Extra-P requires. An incomplete exclusive series is merged
- * into that of its nearest ancestor with a complete series, or dropped if there is none. An incomplete inclusive series
- * is dropped, since the series of its ancestors already contain its values.
+ * into the complete series of the nearest ancestor that has one, or dropped if no ancestor has one. An incomplete
+ * inclusive series is dropped, since the series of its ancestors already contain its values.
  */
 
 static bool is_complete(const struct pf_study *study, uint32_t series)

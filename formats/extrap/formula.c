@@ -118,7 +118,7 @@ void pf_formula_term(struct pf_formula *formula)
     formula->in_product = false;
 }
 
-/* Returns the operator that precedes a factor. */
+/* Returns the operator that the next factor needs before it. Sets in_product. */
 static const char *times(struct pf_formula *formula)
 {
     bool in_product = formula->in_product;
@@ -141,7 +141,7 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
 
 /* ---- models of saved experiments ---------------------------------------------------------------- */
 
-/* State while the function of a model is written. */
+/* State while the function of a fitted model is written. */
 struct writing {
     struct pf_formula *formula;
     const struct pf_study *study;

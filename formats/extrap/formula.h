@@ -17,7 +17,7 @@ struct pf_formula {
     PF_LIST(char) text; /* not terminated */
     bool
         too_long; /* the text was cut at PF_FORMULA_MAX bytes; the caller checks this at the end */
-    bool in_sum, in_product; /* the next term, or the next factor, needs an operator in front of it */
+    bool in_sum, in_product; /* the next term, or the next factor, needs an operator before it */
 };
 
 /* Makes a function empty again. */
@@ -46,9 +46,9 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
                        struct pf_fraction exponent);
 
 /*
- * Reads a model of a saved experiment, which is {"hypothesis": {"function": {...}, "RSS": ...}}. Sets model->fits,
- * model->has and the text of *formula. The names of parameters come from `study`. Returns NULL, or a message if the model
- * is malformed.
+ * Reads a fitted model of a saved experiment. Its JSON text is {"hypothesis": {"function": {...}, "RSS": ...}}. Sets
+ * model->fits, model->has and the text of *formula. The names of parameters come from `study`. Returns NULL, or a message
+ * if the model is malformed.
  */
 const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study,
                                  struct pf_fit_function *model, struct pf_formula *formula);

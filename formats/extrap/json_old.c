@@ -41,7 +41,7 @@ struct old {
     uint32_t context, metric, series; /* of the previous measurement; series PF_NO_SERIES: there was none */
 };
 
-/* Returns true if a number can be an id, which means that it has an integer value, for example 1.0. */
+/* Returns true if a number can be an id: it has an integer value, for example 1.0. */
 static bool is_id(const struct pf_json_amount *amount)
 {
     return amount->known && fabs(amount->value) < 0x1p53 && amount->value == floor(amount->value);

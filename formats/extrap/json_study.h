@@ -21,8 +21,9 @@ struct pf_json_study {
 };
 
 /*
- * Makes a reader's struct of `size` bytes, which the run owns. The struct is zeroed except for the base. The reader reads by
- * `read`, whose argument is the struct, or from study->input if `read` is NULL. `flags` are enum pf_json_flags.
+ * Makes a reader's struct of `size` bytes, which the run owns. The struct is zeroed except for the base. The reader reads
+ * its text with `read`, whose argument is the struct, or from study->input if `read` is NULL. `flags` are enum
+ * pf_json_flags.
  */
 void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read, unsigned flags);
 
@@ -45,24 +46,27 @@ int pf_json_study_note(const struct pf_json_study *reader, struct pf_note_kind p
  */
 bool pf_study_number(const struct pf_json_token *token, double *value);
 
-/* Notes a name of which bytes were cut off or replaced. */
+/* Adds a note if the name in a token was cut off or has replaced bytes. */
 void pf_study_check_text(struct pf_study *study, const struct pf_json_token *token);
 
-/* Finds or adds the context of a call path. Ignores the tags that old versions append to a call path after a byte 3. */
+/*
+ * Finds or adds the context of a call path. Ignores the tags that old versions append to a call path after a byte of
+ * value 3.
+ */
 uint32_t pf_json_study_callpath(struct pf_json_study *reader, const struct pf_json_token *name);
 /* Finds or adds a metric. Returns its number. */
 uint32_t pf_json_study_metric(struct pf_json_study *reader, const struct pf_json_token *name);
 
 /* ---- takers ------------------------------------------------------------------------------------- */
 
-/* Takes a number. Leaves the amount unchanged if the value is not a number. */
+/* pf_json_take_amount takes a number. It leaves the amount unchanged if the value is not a number. */
 struct pf_json_amount {
     double value;
     bool known;
 };
 pf_json_taker pf_json_take_amount;
 
-/* Takes the coordinates of a point, which are an array of numbers or a single number. */
+/* pf_json_take_point takes the coordinates of a point, which are an array of numbers or a single number. */
 struct pf_json_point {
     struct pf_point of;
     bool known; /* the value has been read to its end */

@@ -196,7 +196,10 @@ static void check_series(struct pf_study *study, uint32_t series)
     note_series(study, PF_INCOMPLETE_SERIES, series, what);
 }
 
-/* Links the series of each context into a list, and its models. The loops run backwards, so that the lists are in file order. */
+/*
+ * Links the series of each context into one list, and its fitted models into another. The loops run backwards, so that
+ * the lists are in file order.
+ */
 static void list_by_context(struct pf_study *study)
 {
     for (size_t i = 0; i < study->contexts->count; i++)

@@ -231,7 +231,7 @@ static int list_points(struct pf_pointdirs *dirs, struct pf_source *source, cons
 
 /* ---- probing ------------------------------------------------------------------------------------- */
 
-/* Probe limits: directory entries examined, and folders opened. */
+/* Limits of a probe: maximum entries examined of each directory, and maximum folders opened. */
 enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
 
 /* State of probing a folder. */
@@ -243,7 +243,10 @@ struct points_look {
     bool cut;         /* some folder was not searched to its end, since a file was found */
 };
 
-/* Three bits for the ending of a name, as in a Bloom filter; 0 if it has none. */
+/*
+ * Returns three bits (some may coincide) that stand for the ending of a name, as in a Bloom filter; 0 if it has no
+ * ending.
+ */
 static uint64_t ending_bits(const char *name)
 {
     const uint64_t bit = 1;

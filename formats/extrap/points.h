@@ -40,7 +40,7 @@ struct pf_pointdirs {
         size_t n_files, room_files;
         const char *problem;      /* why the folder is skipped; NULL: it is a point */
         struct pf_pointdir point; /* parsed from the name */
-    } * entries; /* pf_pointdirs_finish sorts the points, by values and name, before the skipped folders */
+    } * entries; /* pf_pointdirs_finish sorts points by values and name, skipped folders last */
     size_t count, room, points;          /* the first `points` entries are points */
     unsigned parameters;                 /* number of parameters that are kept */
     unsigned numbers[PF_PARAMETERS_MAX]; /* index in point.parameters of each kept parameter */
@@ -54,7 +54,7 @@ void pf_pointdirs_free(struct pf_pointdirs *dirs);
 
 /*
  * For probing: returns true if a directory has at least `least` subfolders that are points and contain a file with this
- * suffix (".cubex"). Examines at most a few thousand entries.
+ * suffix (".cubex"). Examines at most a few dozen subfolders, and at most a few thousand entries of each folder.
  */
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least);
 

@@ -67,7 +67,7 @@ static const struct {
     {".std", "standard deviation of the repetitions at a point, as the file has it"},
 };
 
-/* Returns NAME.mean, NAME.median, etc., owned by the study. */
+/* Returns the name of a statistic of the metric `name`, such as NAME.mean. The study owns the text. */
 static const char *name_statistic(struct pf_study *study, const char *name, const char *suffix)
 {
     char *whole = NULL;

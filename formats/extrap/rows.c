@@ -33,7 +33,10 @@ struct rows {
     struct pf_summary summary;
 };
 
-/* Returns the first number of this series or, if it has no wanted rows, of the next series of its context that has some. */
+/*
+ * Returns the number of the first row of `series` or, if this series has no wanted rows, of the next series of the same
+ * context that has some. Returns PF_NO_NUMBER if there is none.
+ */
 static uint64_t first_row_number(const struct rows *rows, uint32_t series)
 {
     const struct pf_series *all = rows->study->series;
@@ -119,7 +122,10 @@ static void continue_at(const struct pf_cursor *cursor, struct rows *rows, uint3
                                                     : item * rows->per_item;
 }
 
-/* Continues at the first item after an unwanted item that may be wanted. Returns 0, or -1 with *error filled. */
+/*
+ * Sets rows->after to the next row that may be wanted after the unwanted item number `item`. Returns 0, or -1 with
+ * *error filled.
+ */
 static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
 {
@@ -141,7 +147,7 @@ static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const st
 static int value_row(const struct rows *rows, const union item *item, unsigned figure, struct pf_cell *cells)
 {
     const struct pf_series *series = &rows->study->series[item->at.series];
-    /* The number of the location of a value, or the set of known statistics. */
+    /* `above` is the number of the value's location or, for statistics, the set of known ones. */
     uint32_t above = item->at.flags / PF_FLAGS_ABOVE, repetition = item->at.repetition;
     bool figures = rows->study->statistics_only;
     if (figures &&

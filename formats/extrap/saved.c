@@ -17,19 +17,19 @@
 /*
  * Driver for experiments saved by Extra-P (*.extra-p). An experiment is a ZIP archive with experiment.json (parameters,
  * statistics of each measurement, fitted models) and, optionally, chunks of values. experiment.json is inflated, and read
- * once from start to end. Only models that come before the parameters are read afterwards.
+ * once from start to end. Fitted models that come before the parameters are read again afterwards.
  */
 #define EXPERIMENT "experiment.json"
 
 /*
  * Maximum size of an archive that is read completely when it is opened. experiment.json inflates to about 8 times its
- * size.
+ * compressed size.
  */
 #define WHOLE (PF_STUDY_HEAD / 8)
 
 enum {
     MODELERS_MAX = 1000,      /* maximum number of modelers of a file */
-    MODEL_MAX = 256 * 1024,   /* maximum bytes of the JSON text of a model */
+    MODEL_MAX = 256 * 1024,   /* maximum bytes of the JSON text of a fitted model */
     MEMBERS_MAX = 200 * 1000, /* maximum number of members to examine; there are two per GB of values */
 };
 
@@ -52,7 +52,7 @@ struct saved {
     struct measurement measurement; /* the measurement being read */
     struct pf_formula formula;
     uint32_t modeler;           /* name of the current modeler, or PF_NO_STRING */
-    struct pf_ids known;        /* call path and metric -> model of the current modeler */
+    struct pf_ids known;        /* call path and metric -> fitted model of the current modeler */
     unsigned modelers;          /* number of modelers seen */
     struct pf_json_place later; /* place of the modelers if they come before the parameters */
 };
@@ -110,7 +110,8 @@ static void open_experiment(struct saved *saved)
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * Adds the values that a measurement refers to. Returns the number of their rows, or UINT64_MAX if they cannot be read.
+ * Adds the values that a measurement refers to. Returns the number of rows of the array with these values, or
+ * UINT64_MAX if it cannot be read.
  */
 static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
@@ -126,7 +127,10 @@ static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token
     return what ? UINT64_MAX : rows;
 }
 
-/* Adds a measurement. If it does not declare its number of repetitions, that is the number of rows of its values. */
+/*
+ * Adds a measurement. If the measurement does not declare its number of repetitions, the number of rows of its values
+ * is used.
+ */
 static void add_saved_measurement(struct saved *saved, const struct pf_json_token *start)
 {
     struct pf_study *study = saved->reader.study;
@@ -192,7 +196,7 @@ static int take_saved_measurements(const struct pf_json_walk *walk)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* Adds a model. It replaces an earlier model of the same modeler, call path and metric, as in Python. */
+/* Adds a fitted model. It replaces an earlier one of the same modeler, call path and metric, as in Python. */
 static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
@@ -342,7 +346,7 @@ enum {
 
 /* A member that identifies the format. It is experiment.json or a part of saved values. */
 struct sign {
-    bool found, experiment; /* `experiment` tells that the member is experiment.json */
+    bool found, experiment; /* experiment: the member is experiment.json */
     unsigned examined;      /* number of directory entries examined */
     uint64_t header;        /* offset of the member's local header */
 };

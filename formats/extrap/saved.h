@@ -25,11 +25,11 @@ struct pf_zip_member {
 #define PF_ZIP_FREE  ((uint64_t)64 << 20)
 #define PF_ZIP_RATIO 200
 
+typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 /*
  * Calls `visit` for each member until `visit` returns false. Returns true if the archive is truncated. In this case, no
  * member was found by the central directory, so the members come from the local headers.
  */
-typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg);
 
 /* An open member. A zeroed struct is an empty member. */

@@ -93,7 +93,7 @@ void pf_saved_values_member(struct pf_saved_values *values, const char *name,
     chunk->members[part] = *member;
 }
 
-/* Opens a chunk, and closes the one that was open. Returns false if it cannot be read. */
+/* Opens a chunk, and closes the one that was open. Returns false if `chunk` cannot be read. */
 static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 {
     bool good = chunk->present[OFFSETS] && chunk->present[ARRAYS];
@@ -199,7 +199,10 @@ static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, c
     return true;
 }
 
-/* Sets *offset to that of array `index` of the open chunk. Returns NULL, or a message if the index lacks it. */
+/*
+ * Sets *offset to the offset of array `index` of the open chunk. Returns NULL, or a message if the chunk has no such
+ * array.
+ */
 static const char *find_array(const struct pf_saved_values *values, int64_t index, uint64_t *offset)
 {
     unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];

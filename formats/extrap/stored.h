@@ -57,7 +57,7 @@ struct pf_study_format {
     /* Reads study->input into `study`, which is empty. Notes damage. Any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
-        whole;   /* maximum bytes of a file that opening reads completely; of others, about PF_STUDY_HEAD */
+        whole; /* size in bytes up to which opening reads a file completely; of larger files, about PF_STUDY_HEAD */
     bool models; /* the profile has a table of models */
 };
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
@@ -86,7 +86,9 @@ int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, stru
 /* Takes ownership of a finished study from the run, and stores it in reading->study. */
 void pf_study_made(struct pf_study_reading *reading, struct pf_study *study);
 
-/* Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile owns the study. */
+/*
+ * Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile takes ownership.
+ */
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 
 /* Fills the cells of a row of statistics from the column repetitions on. `cells` starts at the column context. */

@@ -16,10 +16,10 @@
 #include "formats/runtime/run.h"
 
 /*
- * The common model of all Extra-P formats. A study measures a program at several points of a parameter space. A series is
- * the measurements of one call path and metric. Points, call paths, metrics and series are lists without duplicates, in
- * order of first appearance. A reader adds the data of its file in a run (runtime/run.h). Then the study is finished, and
- * published as the profile's model. One thread at a time uses a study.
+ * A study is the common representation of all Extra-P formats. It measures a program at several points of a parameter
+ * space. A series is the measurements of one call path and metric. Points, call paths, metrics and series are lists
+ * without duplicates, in order of first appearance. A reader adds the data of its file in a run (runtime/run.h). Then the
+ * study is finished, and published as the profile's model. One thread at a time uses a study.
  */
 
 /*
@@ -56,11 +56,11 @@ struct pf_place {
 
 /*
  * Flags of a place. The bits above PF_STARTS hold the number of the location that a value belongs to or, for statistics,
- * which of them are known (enum pf_statistic, lowest bit first).
+ * the set of those that are known (enum pf_statistic, lowest bit first).
  */
 enum {
     PF_STARTS = 1,      /* the item starts a measurement; otherwise it continues the previous one */
-    PF_FLAGS_ABOVE = 2, /* unit of the bits above PF_STARTS */
+    PF_FLAGS_ABOVE = 2, /* the lowest of the bits above PF_STARTS */
     PF_ALL_FIGURES = PF_STARTS | PF_FLAGS_ABOVE * ((1 << PF_STATISTICS) - 1)
 };
 
@@ -83,14 +83,14 @@ struct pf_list {
     struct pf_series_run {
         uint64_t start, end; /* range of the items of a series */
         uint64_t points;     /* number of points that have items */
-        uint64_t doubled;    /* number of measurements beyond the first one of their point */
+        uint64_t doubled;    /* number of measurements that are not the first one of their point */
     } * runs;                /* by series; series from n_runs on have no items */
     size_t n_runs;
     struct pf_place last; /* place of the last item */
     bool unsorted;        /* items were not added by ascending series and point */
 };
 
-/* Measures of how well a model fits. */
+/* Measures of how well a fitted model agrees with the data. */
 enum pf_fit { PF_RSS, PF_RRSS, PF_SMAPE, PF_AR2, PF_RE, PF_FITS };
 
 /* A fitted model, which is a function of the parameters for a metric of a call path. */
@@ -137,7 +137,7 @@ struct pf_study {
 
     struct pf_strings *parameters, *metrics; /* string i is the name of parameter or metric i, with its NUL */
     struct pf_strings *units;                /* units with their NULs */
-    uint32_t *unit_of; /* 1 + the index in `units` of each metric below n_unit_of, or 0 if it has no unit */
+    uint32_t *unit_of; /* by metric, below n_unit_of: 1 + the index of its unit in `units`; 0: no unit */
     size_t n_unit_of;
     struct pf_strings *points; /* string i holds the coordinates of point i, see pf_study_point */
     struct pf_tree *contexts;
@@ -155,7 +155,7 @@ struct pf_study {
 
     /* Set by pf_study_finish: */
     struct pf_firsts {
-        uint32_t series, model; /* its first series, or PF_NO_SERIES; its first model, or PF_NO_MODEL */
+        uint32_t series, model; /* the context's first ones; PF_NO_SERIES, PF_NO_MODEL: none */
     } * firsts;                 /* by context */
     /*
      * The file has statistics and no values. Each metric NAME is then published as NAME.mean, NAME.median, NAME.min,
@@ -240,8 +240,8 @@ void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, si
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 
 /*
- * Finds or adds the contexts of another tree in the study, by name. Returns the context of the study for each context of
- * the tree, in an array that the run owns.
+ * For each context of `tree`, finds or adds a context of the study, by name. Returns these contexts of the study in an
+ * array, indexed by the contexts of `tree`. The run owns the array.
  */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree);
 
@@ -251,7 +251,7 @@ struct pf_point {
     bool broken;    /* a coordinate was missing or not a number, and is NaN */
 };
 
-/* Adds a coordinate. If it is NULL, it was missing or not a number, and the point becomes broken. */
+/* Adds a coordinate. NULL stands for one that was missing or not a number; the point becomes broken. */
 void pf_point_add(struct pf_point *point, const double *coordinate);
 
 /*
@@ -260,7 +260,7 @@ void pf_point_add(struct pf_point *point, const double *coordinate);
  */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
-/* Like pf_study_point. Notes a point that has not as many coordinates as there are parameters. */
+/* Like pf_study_point. Adds a note if the number of coordinates differs from the number of parameters. */
 uint32_t pf_study_point_at(struct pf_study *study, const struct pf_point *point, uint64_t line,
                            int64_t offset);
 
@@ -287,7 +287,10 @@ void pf_study_add(struct pf_study *study, double value);
 /* Adds the statistics of a measurement. The caller sets at.series, at.point and at.flags. */
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
-/* Adds a copy of a model, or replaces model number `at` by it if `at` is not PF_NO_MODEL. Sets the copy's `function`. */
+/*
+ * Adds a copy of a fitted model, or replaces number `at` by the copy if `at` is not PF_NO_MODEL. Sets the copy's
+ * `function`.
+ */
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size);
 

@@ -28,7 +28,7 @@ struct pf_summary {
     double running, squares; /* running mean, and sum of squared differences from it */
     double min, max;
     bool nan;
-    double *held; /* the first values; owned */
+    double *held; /* the first values, at most PF_SUMMARY_HELD; owned */
     size_t room;
 };
 
@@ -42,7 +42,7 @@ int pf_summary_add(struct pf_summary *summary, double value, struct pf_error *er
 /* Returns the sum of the added values. */
 double pf_summary_sum(const struct pf_summary *summary);
 
-/* Returns the statistics of the added values, of which there must be one. Reorders the held values. */
+/* Returns the statistics of the added values, of which there must be at least one. Reorders the held values. */
 struct pf_statistics pf_summary_get(struct pf_summary *summary);
 
 #endif

@@ -12,10 +12,7 @@ static const struct pf_study *model_study(const struct pf_cursor *cursor)
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
 
-/*
- * Returns the table whose rows become columns. A row of scaling has the cells of one series, a row of scaling_total its
- * totals.
- */
+/* Returns the table whose values of one series become a row: cells for scaling, totals for scaling_total. */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
@@ -79,7 +76,7 @@ static uint64_t model_after(const struct pf_cursor *cursor, const void *own, uin
     return cursor->only.context < 0 ? number + 1 : model_number_of(model_study(cursor)->models[number].next);
 }
 
-/* The restriction to a metric applies only if the models' metrics are metrics of the profile. */
+/* A restriction to a metric is ignored if the profile's metrics are statistics (NAME.mean). */
 static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {

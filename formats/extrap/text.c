@@ -11,7 +11,7 @@
 #include "formats/kit/number.h"
 #include "formats/probe.h"
 
-/* Limits of a line and of a name, in bytes. */
+/* Maximum sizes of a line and of a name, in bytes. */
 enum { LINE_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 64 * 1024 };
 
 /* Maximum number of parameters that Extra-P accepts. */
