@@ -134,7 +134,7 @@ static struct otf2_open_call *top(struct follow *follow)
     return follow->stack.n ? &follow->stack.at[follow->stack.n - 1] : NULL;
 }
 
-/* Adds the time since the last change of the stack to its innermost call. */
+/* Adds the time since the last change of the stack to the innermost open call. */
 static void otf2_pass_time(struct follow *follow)
 {
     if (top(follow))

@@ -49,7 +49,10 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
     }
 }
 
-/* Reads the location's own definitions, up to any damage. Without them, its ids and times are treated as global. */
+/*
+ * Reads the location's own definitions, up to any damage. If there are none, the location's ids and times are treated
+ * as global.
+ */
 static void read_own(struct otf2_events *events, uint64_t location)
 {
     enum { MAPPING = 5, CLOCK_OFFSET = 6 };

@@ -30,14 +30,14 @@ enum otf2_kind {
     OTF2_REGIONS,
     OTF2_GROUPS,
     OTF2_MEMBERS,   /* counters */
-    OTF2_CLASSES,   /* metric classes: the counters of an event */
+    OTF2_CLASSES,   /* metric classes: which counters a metric event reads */
     OTF2_INSTANCES, /* instances of metric classes */
     OTF2_COMMS,
     OTF2_KINDS
 };
 enum { OTF2_ID, OTF2_NAME };
 enum { OTF2_CLOCK_TICKS, OTF2_CLOCK_OFFSET };
-enum { OTF2_STRING_TEXT = 1 }; /* string number in definitions.strings */
+enum { OTF2_STRING_TEXT = 1 }; /* number of a string of definitions.strings */
 enum { OTF2_LOCATION_TYPE = 2, OTF2_LOCATION_EVENTS, OTF2_LOCATION_GROUP };
 enum { OTF2_REGION_FILE = 4, OTF2_REGION_LINE, OTF2_REGION_PARADIGM = 9 };
 enum { OTF2_PARADIGMS = 256 }; /* number of values of a paradigm, a byte in the file */
@@ -62,14 +62,15 @@ struct otf2_definitions {
         struct pf_ids places; /* id -> place */
     } things[OTF2_KINDS];
     /*
-     * class_members has the counter ids of all classes, group_members the members of all groups (locations, or indexes of
-     * them). The items of a definition begin at the index in its field FIRST.
+     * class_members has the counter ids of all classes, group_members the members of all groups (ids of locations, or
+     * indexes in a list of them). The items of a definition begin at the index in its field FIRST.
      */
     struct otf2_list {
         uint64_t *at;
         size_t n, room;
     } class_members, group_members;
-    uint32_t all_locations[OTF2_PARADIGMS]; /* place of the group of all locations, plus 1; 0: none */
+    /* By paradigm: place of the group of all locations, plus 1; 0: none. */
+    uint32_t all_locations[OTF2_PARADIGMS];
 };
 
 /*
@@ -149,11 +150,7 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
 
 /* ---- events.c ----------------------------------------------------------------------------------- */
 
-/*
- * A reader of the events of one location. It reads the location's file of events, and its own definitions with clock
- * corrections and id mappings. Not thread-safe.
- */
-
+/* Types of the event records that are evaluated. */
 enum {
     OTF2_ENTER = 12,
     OTF2_LEAVE = 13,
@@ -173,6 +170,10 @@ struct otf2_offset {
 /* Kinds of ids that a location may map. */
 enum otf2_mapped { OTF2_MAP_REGION, OTF2_MAP_METRIC, OTF2_MAP_COMM, OTF2_MAPS };
 
+/*
+ * A reader of the events of one location. It reads the location's file of events, and its own definitions with clock
+ * corrections and id mappings. Not thread-safe.
+ */
 struct otf2_events {
     struct otf2_state *state;
     struct pf_input *input;
@@ -200,7 +201,7 @@ void otf2_events_close(struct otf2_events *events);
  */
 int otf2_events_next(struct otf2_events *events, struct otf2_event *event);
 
-/* Maps an id of an event to the global id; returns it unchanged if the location does not map it. */
+/* Maps an id of an event to the global id; returns `id` unchanged if the location does not map it. */
 uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, uint32_t id);
 
 /* ---- calls.c ------------------------------------------------------------------------------------ */

@@ -42,8 +42,8 @@ struct otf2_record {
 
 /*
  * Opens a reader at the file's first record. The input is borrowed. chunk: size of a chunk in bytes, 0 for a file
- * without chunks. events: the file contains events. Returns 0; or -1 with *error filled: EINVAL if it is not a file of
- * an archive. The caller must call otf2_reader_close in either case.
+ * without chunks. events: the file contains events. Returns 0; or -1 with *error filled: EINVAL if the input is not a
+ * file of an archive. The caller must call otf2_reader_close in either case.
  */
 int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_t chunk, bool events,
                      struct pf_error *error);
