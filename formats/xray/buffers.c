@@ -19,7 +19,10 @@ static const struct pf_note_kind buffer_size = {
  * buffer's declared size is wrong.
  */
 
-/* Bytes of a buffer's first records: BufferExtents, NewBuffer, wall time, process, CPU, and usually the first event. */
+/*
+ * Bytes to read at the start of a buffer, for its first records: BufferExtents, NewBuffer, wall time, process, CPU, and
+ * usually the first event.
+ */
 enum { PREAMBLE = 160 };
 
 /* Returns at least `want` bytes at an offset, fewer only at the end of the file. */

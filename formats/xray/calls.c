@@ -36,7 +36,10 @@ struct recent {
     uint32_t context; /* context + 1; 0: the entry is empty */
 };
 
-/* Logarithm of the number of entries. The entries fit into the processor's cache together with the other data of the pass. */
+/*
+ * Binary logarithm of the number of cache entries. The entries fit into the processor's cache together with the other
+ * data of the pass.
+ */
 enum { RECENT_BITS = 15 };
 
 /* State of the model pass. */

@@ -49,7 +49,7 @@ struct map {
     size_t n_entries, entries_room;
     struct target *targets; /* owned */
     size_t n_targets, targets_room;
-    struct pf_hash_table by_address; /* address -> first target with it */
+    struct pf_hash_table by_address; /* address -> first target with this address */
     GElf_Shdr strings;               /* header of the current symbol table's strings */
 };
 
@@ -254,7 +254,10 @@ static int apply_relocations(struct map *map, struct pf_error *error)
 {
     GElf_Shdr section;
     uint64_t size = elf_record_size(&map->elf, ELF_T_RELA);
-    /* How many relocations may still be read. Without this limit, overlapping sections could make a small file expensive. */
+    /*
+     * Number of relocations that may still be read. Without this limit, overlapping sections could make a small file
+     * expensive.
+     */
     uint64_t budget = pf_input_size(map->elf.input) / size;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {

@@ -79,8 +79,8 @@ static int write_records(struct xray_fold *fold, struct pf_error *error)
 }
 
 /*
- * Room of the open partition, in contexts. It doubles up to LARGE_ROOM, and then grows by an eighth. Records of more than
- * LARGE_ROOM contexts are freed at the end of the partition.
+ * Room of the open partition, in contexts. It doubles up to LARGE_ROOM, and then grows by an eighth. If it exceeds
+ * LARGE_ROOM, the memory is freed at the end of the partition, unless the partition is kept in it.
  */
 enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
 

@@ -9,10 +9,10 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * A fold adds up events. It has one record per partition and context that has events, and serves the records as the
- * table "values" (partition, context, metric, value, name). Partitions are processed one after another. One record per
- * context is held in memory, and completed partitions spill to disk. One thread fills a fold. Afterwards any number of
- * threads may read it.
+ * A fold adds up events. It has one record for each context with events in each partition, and serves the records as
+ * the table "values" (partition, context, metric, value, name). Partitions are processed one after another. One record
+ * per context is held in memory, and completed partitions spill to disk. One thread fills a fold. Afterwards any number
+ * of threads may read it.
  */
 
 /* A measure of a record. A record has at most PF_MEASURES_MAX measures. */
@@ -34,9 +34,12 @@ struct xray_fold {
     union pf_measure *open; /* measures of each context's record in the open partition */
     bool *is_touched;       /* whether each context has a record in the open partition */
     uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
-    uint32_t room, touched_room, n_touched; /* room of open[]; of is_touched[] and touched[] */
+    uint32_t room, touched_room, n_touched; /* of open[]; of is_touched[] and touched[]; used of touched[] */
 
-    /* The number of the first record of the partition that is kept in open[] instead of the store; UINT64_MAX: none is. */
+    /*
+     * A completed partition may be kept in open[] instead of the store: number of its first record; UINT64_MAX: none is
+     * kept.
+     */
     uint64_t kept;
 };
 

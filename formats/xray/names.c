@@ -93,7 +93,7 @@ static int intern_symbol(struct xray_names *names, const char *symbol, size_t si
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error)
 {
-    /* The entries of a function are consecutive in every map, and the first names it. */
+    /* The entries of a function are consecutive in every map, and the first symbol names it. */
     if (!names->count || names->items[names->count - 1].id != id) {
         if (names->count == XRAY_NAMES_MAX) {
             xray_names_problem(names, 0, "it has more than %zu functions; the rest is left out",

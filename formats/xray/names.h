@@ -25,7 +25,7 @@
  */
 #define XRAY_NAME_MAX 20
 
-/* Limits of a map: number of functions, bytes of a symbol, and memory for all names. */
+/* Limits of a map: maximum number of functions, bytes of a symbol, and bytes of all names. */
 #define XRAY_NAMES_MAX       ((size_t)1 << 22)
 #define XRAY_SYMBOL_MAX      ((size_t)64 * 1024)
 #define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
@@ -41,7 +41,7 @@
 
 struct xray_named {
     uint32_t id;
-    uint32_t string; /* in the strings, or PF_NO_STRING */
+    uint32_t string; /* string of the xray_names' `strings`, or PF_NO_STRING */
     uint64_t address;
 };
 
@@ -80,13 +80,13 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
  */
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
 
+enum { XRAY_MAPS_MAX = 5 };
+
 /*
  * The files that may be a log's map. If there is the option instr_map, its value is the only file. Otherwise, they are the
  * files next to the log that are named like its program. If there are none, they are the maps next to the log, unless two
  * of these are of the same kind. A zeroed struct xray_maps has no files.
  */
-enum { XRAY_MAPS_MAX = 5 };
-
 struct xray_maps {
     char *files[XRAY_MAPS_MAX]; /* owned */
     size_t count;
@@ -104,7 +104,10 @@ void xray_maps_free(struct xray_maps *maps);
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_error *error);
 
-/* Warns of the map's problems, and if it lacks functions of the log, whose ids are the keys of `contexts`. */
+/*
+ * Warns of the map's problems, and of functions of the log that the map lacks. The log's function ids are the keys of
+ * `contexts`.
+ */
 void xray_names_warn(struct pf_run *run, const struct xray_names *names, const struct pf_tree *contexts);
 
 /*

@@ -15,7 +15,7 @@
 
 #define LOG_PREFIX "xray-log."
 
-/* Limits of the search: names of the folder that are considered, and files that are opened. */
+/* Limits of the search: maximum number of names of the folder that are considered, and of files that are opened. */
 enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 
 /* The kinds of files that contain a map. */

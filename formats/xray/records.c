@@ -42,8 +42,9 @@ void xray_decoder_free(struct xray_decoder *decoder)
 /* ---- the window --------------------------------------------------------------------------------- */
 
 /*
- * Sets the end of the fast path. It decodes a function record only if the byte after it is in the window too, since that
- * byte shows whether an argument follows. It is for little-endian FDR logs, which all common machines write.
+ * Sets the end of the fast path. The fast path decodes a function record only if the byte after the record is in the
+ * window too, since that byte shows whether an argument follows. It is for little-endian FDR logs, which all common
+ * machines write.
  */
 static void set_fast(struct xray_decoder *decoder)
 {
@@ -191,9 +192,9 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
 }
 
 /*
- * Decodes the record of a custom or typed event. Both have an i32 size at 1 and, at 5, a u64 TSC (versions 1 to 4) or i32
- * ticks since the previous record (version 5). Custom events of version 4 have a u16 CPU at 13. Typed events have a u16
- * type at 13 (versions 2 to 4) or 9 (version 5). Only events of version 5 advance the buffer's time.
+ * Decodes the record of a custom or typed event. Both have an i32 size at offset 1 and, at 5, a u64 TSC (versions 1 to 4)
+ * or i32 ticks since the previous record (version 5). Custom events of version 4 have a u16 CPU at 13. Typed events have
+ * a u16 type at 13 (versions 2 to 4) or 9 (version 5). Only events of version 5 advance the buffer's time.
  */
 static enum outcome event_record(struct xray_decoder *decoder, struct xray_event *event, bool typed)
 {

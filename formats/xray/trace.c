@@ -24,7 +24,7 @@ struct clock {
     uint64_t frequency; /* ticks per second; 0: time is in ticks */
     uint64_t whole;     /* integer part of 10^9 / frequency */
     uint64_t fraction;  /* fractional part of 10^9 / frequency, in units of 2^-64 */
-    uint64_t limit;     /* highest number of ticks that short_time converts, since the result fits 63 bits */
+    uint64_t limit;     /* highest number of ticks that short_time converts; the time fits 63 bits */
 };
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -38,7 +38,7 @@ static struct clock clock_new(uint64_t frequency)
     clock.fraction = (uint64_t)(((pf_uint128)(NS_PER_S % frequency) << 64) / frequency);
     pf_uint128 limit = (pf_uint128)INT64_MAX * frequency / NS_PER_S;
     clock.limit = limit < UINT64_MAX ? (uint64_t)limit : UINT64_MAX;
-    /* The remainder in short_time would overflow 64 bits. */
+    /* With a higher frequency, the remainder in short_time would overflow 64 bits. */
     if (frequency > UINT64_MAX / 2)
         clock.limit = 0;
     return clock;
@@ -73,7 +73,7 @@ struct xray_trace_walk {
     struct xray_decoder decoder;
     struct xray_stack stack;
     struct pf_strings *strings; /* names of functions */
-    struct pf_cell *names;      /* indexed by function number of the stack */
+    struct pf_cell *names;      /* by the number of a function in `stack` */
     size_t n_names, names_room;
     struct clock clock;
     uint64_t start;          /* T0 of this walk's rows */
@@ -178,7 +178,8 @@ static int find_start(struct xray_trace_walk *walk, uint64_t *start, struct pf_e
 /*
  * Lowers T0 to the smallest TSC if an event's TSC is less than T0, so that no time is negative. One pass over all events
  * finds the smallest TSC, so even a trace with descending times costs two passes, not one per event. Always returns -1.
- * *error has EAGAIN, which makes the core restart the pass, since rows already served have times from the old T0.
+ * Unless finding it fails, *error has EAGAIN, which makes the core restart the pass, since rows already served have
+ * times from the old T0.
  */
 static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc,
                        struct pf_error *error)
@@ -425,7 +426,10 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);
-    /* If the position is in another partition than the restriction's, either all rows of the latter follow it, or none. */
+    /*
+     * If the position is not in the restriction's partition, all rows of that partition follow the position, or none
+     * do.
+     */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
         begin_trace_thread(walk, position.thread < only ? (size_t)only : walk->end);

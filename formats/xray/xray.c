@@ -108,7 +108,7 @@ static void set_version(const struct xray_header *header, char *text, size_t roo
 
 static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
 
-/* Columns of the table of threads. The table of totals has these without the first. */
+/* Columns of the table "durations" per thread. The table "durations" of the totals lacks the first one. */
 static const struct pf_column duration_columns[] = {
     {"thread", PF_PARTITION, 0}, {"function", PF_PLAIN, 0}, {"count", PF_PLAIN, 0}, {"min", PF_PLAIN, 0},
     {"median", PF_PLAIN, 0},     {"p90", PF_PLAIN, 0},      {"p99", PF_PLAIN, 0},   {"max", PF_PLAIN, 0},

@@ -11,7 +11,7 @@
 #include "formats/xray/names.h"
 
 /*
- * LLVM XRay logs, and the files of its profiling mode. Files, each of which depends only on those listed before it:
+ * LLVM XRay logs, and the files of XRay's profiling mode. The source files; each depends only on those listed before it:
  *   records.c     bytes of a buffer -> events
  *   parts.c       parts of a file (buffers, runs, blocks) -> threads and their ranges, in order, without duplicates
  *   buffers.c     finds the parts of FDR logs
@@ -70,21 +70,24 @@ static inline void xray_note_number(struct pf_run *run, const struct pf_note_kin
 /* ---- the parts of threads ----------------------------------------------------------------------- */
 
 /*
- * The result of the index pass. It has the threads, and the parts of the file that belong to each. A part is a buffer
- * of an FDR log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as
- * records, so the ranges are in a store that spills. Only the threads are held in memory.
+ * A part of the file that belongs to one thread: a buffer of an FDR log, a run of records of a basic log, or a block of
+ * a profiling file.
  */
 struct xray_range {
     uint64_t body, end; /* file offsets [body, end), without the records that identify the thread */
 };
 
 struct xray_thread {
-    int64_t tid; /* in profiling files, of 64 bits and unsigned */
+    int64_t tid; /* in profiling files, an unsigned 64-bit number */
     int32_t pid;
     bool has_pid;
     uint64_t first, count; /* number of its first range, and number of its ranges */
 };
 
+/*
+ * The result of the index pass: the threads, and the parts of the file that belong to each. There may be as many parts
+ * as records, so the ranges are in a store that spills. Only the threads are held in memory.
+ */
 struct xray_index {
     struct pf_store *ranges; /* sorted by thread, then by the time they were written */
     uint64_t n_ranges;
@@ -107,8 +110,8 @@ uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64
 void xray_index_free(struct xray_index *index);
 
 /*
- * Returns the offset of a buffer, given that of its body. The body is preceded by the record NewBuffer and, from version 2
- * on, by BufferExtents before that.
+ * Returns the offset of a buffer, given the offset of its body. The record NewBuffer precedes the body. From version 2 on,
+ * the record BufferExtents precedes NewBuffer.
  */
 static inline uint64_t xray_buffer_offset(const struct xray_header *header, uint64_t body)
 {
@@ -201,7 +204,7 @@ void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_numbered xray_durations; /* of threads or in total, by the first column */
+extern const struct pf_numbered xray_durations; /* totals, unless the first column is the thread */
 
 /* Columns of the table of a log's threads, after id and name (calls.c), and columns of the trace. */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
