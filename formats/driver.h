@@ -60,10 +60,10 @@ struct pf_metric {
 };
 
 /*
- * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of
- * other profiles, without contexts and metrics) or if its format has no partitions. In the latter case, if the model
- * has `cells`, the core adds a single partition: a thread called `all`, whose index in columns of role PF_PARTITION is
- * 0.
+ * The axis by which measurements are partitioned. open() leaves `plural` NULL if the profile has no measurements (an
+ * index of other profiles, without contexts and metrics) or if its format has no partitions. If `plural` is NULL and the
+ * model has `cells`, the core adds a single partition: a thread called `all`, whose index in columns of role
+ * PF_PARTITION is 0.
  */
 struct pf_partitions {
     const char *singular;                  /* name of the column: "thread", "point", "run", "snapshot" */
@@ -108,7 +108,7 @@ struct pf_cursor_ops {
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
     /*
-     * Optional replacement of `next` for the table `cells`, see struct pf_value_row. Returns 1, 0 at the end, or -1
+     * Optional replacement of `next` for the table model->cells, see struct pf_value_row. Returns 1, 0 at the end, or -1
      * with *error filled.
      */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
@@ -157,8 +157,9 @@ struct pf_cursor {
     struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
-    bool partner; /* rows of the partner of only.metric are wanted, too; set only for next_values, PF_SKIMS_METRIC and PF_SEEKS_PARTNER */
-    void *state;  /* the driver's */
+    /* The cursor also yields the rows of only.metric's partner. Set only if the table has next_values, PF_SKIMS_METRIC or PF_SEEKS_PARTNER. */
+    bool partner;
+    void *state; /* the driver's */
 };
 
 /* Mount options that change what is served. */
@@ -186,13 +187,13 @@ struct pf_model {
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
     /*
-     * Fill the cells of these columns. Called on any thread, from PF_MODELLED on (metric_cells: from pf_metrics_stage
-     * on). NULL if there are no such columns.
+     * Fill the cells of context_columns and of metric_columns. Called on any thread, from PF_MODELLED on (metric_cells:
+     * from pf_metrics_stage on). NULL if there are no such columns.
      */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
-    const struct pf_table *tables; /* the format's own, among them "values"; set by open() */
+    const struct pf_table *tables; /* all tables that the format provides, such as "values"; set by open() */
     size_t n_tables;
     const struct pf_table *cells; /* the table that aggregates are made from; it has at most one row per partition, context and metric */
     unsigned cells_value;         /* the column of `cells` that holds the value */

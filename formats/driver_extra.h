@@ -35,15 +35,15 @@ struct pf_model_extra {
     struct pf_keys keys;
     const struct pf_blob *blobs;
     size_t n_blobs;
-    /* Name of a folder of the source that is shown as src/, if the source is a folder. The core sets it to NULL if there is none. */
+    /* Name of the folder in the source that is shown as src/. The core sets `src` to NULL if there is no such folder. */
     const char *src;
     const struct pf_link *links;
     size_t n_links;
     /*
      * The table of call edges, for a format that stores call edges and no tree (no context has a parent). Its rows are
      * held in memory from PF_MODELLED on. It has a column of role PF_METRIC and plain columns called caller, callee
-     * (names) and inclusive. callers.csv is made from it. Only the partner metric has inclusive values. NULL: the
-     * contexts are a tree.
+     * (names) and inclusive. callers.csv is made from it. Without a tree, inclusive values of functions are not computed:
+     * they are the values of an exclusive metric's partner. NULL: the contexts are a tree.
      */
     const struct pf_table *edges;
 };

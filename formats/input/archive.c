@@ -105,7 +105,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* If more than `max` archives have no users, unlinks and returns one that is not among the `max` most recently used. */
+/* If more than `max` archives have no users, keeps the `max` most recently used of these, and unlinks and returns the next. */
 static struct pf_archive *archive_pop_idle(struct pf_archives *archives, unsigned max)
 {
     pf_assert_held(&archives->lock);

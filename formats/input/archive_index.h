@@ -23,7 +23,7 @@ ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, s
 
 /*
  * Fills an empty tree. Damage ends the listing and is recorded as a problem of the tree. tree->size must be the size of
- * the bytes that contain the members; INT64_MAX for a compressed tar, for which this function sets it. Reports progress
+ * the bytes that contain the members or, for a compressed tar, INT64_MAX, which is replaced by the size. Reports progress
  * to the thread's pass. Returns 0, or -1 with *error filled if bytes cannot be read, memory runs out or the pass is
  * cancelled.
  */

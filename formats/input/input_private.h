@@ -13,8 +13,8 @@
 struct pf_input_file {
     atomic_uint references;
     struct pf_opened opened;
-    struct pf_stamp held; /* stamp, at opening, of the file in the file system that contains the bytes */
-    nlink_t links;        /* that file's link count at opening */
+    struct pf_stamp held; /* stamp at opening; for a member of an archive, the outermost archive's */
+    nlink_t links;        /* link count at opening; for a member of an archive, the outermost archive's */
 };
 
 struct pf_input {
@@ -23,7 +23,7 @@ struct pf_input {
     bool present;     /* the file existed at the first opening */
     unsigned counted; /* number of openings with PF_COUNTED that pf_input_done has not ended yet */
     struct pf_stamp stamp;      /* of the file at the first opening */
-    uint64_t disk;              /* size of the file in the file system that contains the bytes */
+    uint64_t disk;              /* size of the file; for a member of an archive, the outermost archive's */
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */
     bool idle;                  /* closed by pf_source_close_files; must be reopened before use */
     struct pf_input *view;      /* the unpacked view of the file, if requested; owned */

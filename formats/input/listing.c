@@ -136,7 +136,7 @@ static bool is_inner_folder(const char *name)
     return size > 1 && *name != '/' && name[size - 1] == '/' && listed_by(name) < 0;
 }
 
-/* The version of a subfolder: its times, which change with the names in it. */
+/* The stamp of a subfolder, whose times change with the names in the subfolder. */
 static int inner_folder_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct pf_input_place place;

@@ -35,7 +35,7 @@ int pf_source_list_in(struct pf_source *source, const char *folder, pf_folder_vi
 /* Returns false if `name` is not the name of a listing. Otherwise fills *stamp with the folder's present version (all
  * zero: no such folder), or sets *transient to the errno value of a transient error. */
 bool pf_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *transient);
-/* True if both versions of this input are equal; for PF_FOLDER and PF_FOLDERS only the digest is compared. */
+/* True if two stamps of the input `name` are equal; for PF_FOLDER and PF_FOLDERS only their digests are compared. */
 bool pf_listing_same(const char *name, const struct pf_stamp *a, const struct pf_stamp *b);
 /* Caches the digest of PF_FOLDER or PF_FOLDERS, so that names need not be read again while the folder's times are
  * unchanged. */

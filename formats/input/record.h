@@ -31,11 +31,11 @@ struct pf_source {
     struct pf_source_folders *folders; /* NULL: the source is closed */
     unsigned uses;                     /* number of users; files stay open while it is not 0 */
     bool idle;                         /* files were closed by pf_source_close_files */
-    size_t idle_inputs;                /* number of inputs that pf_source_close_files closed and that are still closed */
+    size_t idle_inputs;                /* number of inputs whose `idle` is set */
     struct pf_input **inputs;          /* in the order of opening; freed with the source */
     struct pf_hash_table by_name;
     size_t count, room;
-    struct pf_stamp names[2]; /* last digest of each listing, with the folder's times */
+    struct pf_stamp names[2]; /* last digests of PF_FOLDER and PF_FOLDERS, with the folder's times */
     struct pf_access access;  /* permission to read all inputs recorded so far */
 };
 
@@ -55,7 +55,7 @@ void pf_source_folders_release(struct pf_source_folders *folders);
 
 /* The location of an input: `relative` to `folder`, or absolute if the user specified the path. */
 struct pf_input_place {
-    /* A reference. If it is NULL, the source is closed, and inputs are resolved from the top folder. */
+    /* A reference; NULL: the source is closed, and `folder` is source->top. */
     struct pf_source_folders *folders;
     const struct pf_folder *folder;
     const char *relative;

@@ -308,8 +308,8 @@ static int record_file(struct pf_source *source, const char *name, bool counted,
 }
 
 /*
- * Records a file that cannot be opened as absent, with its present stamp, so that a later change makes the source
- * stale. *error is the reason. If it is transient, nothing is recorded.
+ * Records as absent a file that cannot be opened, with its present stamp, so that a later change makes the source
+ * stale. *error is the reason. If *error is transient, nothing is recorded.
  */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {

@@ -19,9 +19,9 @@ struct pf_source;
 /* ---- life --------------------------------------------------------------------------------------- */
 
 /*
- * Creates a closed source for the entry at a path below a folder (borrowed); "." is the folder itself. Symbolic links
- * are not followed. within: the entry is expected to be a directory. Does not access the file system. NULL with *error
- * filled: out of memory.
+ * Creates a closed source for the entry at `path` below `top` (borrowed); "." is `top` itself. Symbolic links are not
+ * followed. within: the entry is expected to be a directory. Does not access the file system. NULL with *error filled:
+ * out of memory.
  *
  * A closed source has no descriptors. Its recorded inputs can be checked for changes, but not opened.
  */
@@ -52,8 +52,9 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
 
 /*
  * Takes access control lists into account from now on, since users other than the mounter will read the served text. If
- * the source is an open directory, also restricts pf_source_access to users who can read all regular files in it whose
- * names matter (matters NULL: all names), since each may become an input later. Must be called before other threads use the source.
+ * the source is an open directory, each regular file in it may become an input later if its name matters (matters NULL:
+ * all names), so pf_source_access is restricted to users who can read all of these. Must be called before other threads
+ * use the source.
  */
 void pf_source_mind_others(struct pf_source *source, pf_matters *matters);
 /* The permission to read all inputs recorded so far, and to reach them from the source's folder. */
@@ -108,8 +109,8 @@ size_t pf_source_input_count(struct pf_source *source);
  */
 const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
-/* Returns 1 if the input's recorded stamp, or the file's present stamp if none is recorded, equals *stamp; otherwise 0;
- * a negative errno value on a transient error. */
+/* Returns 1 if *stamp equals the input's recorded stamp or, if none is recorded, the file's present stamp; 0 if not; a
+ * negative errno value on a transient error. */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 /* Records an input without opening it. Returns 0, or -1 with *error filled. */
 int pf_source_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp,

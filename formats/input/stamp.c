@@ -11,7 +11,7 @@
  * clock result in the same mtime, so the second one would go unnoticed.
  */
 #define YOUNG_NS 20000000
-/* The age from which pf_stamp_is_settled may be true. Coarser times than those of FAT, 2 s, are not known. */
+/* Minimum age of a folder's last change for pf_stamp_is_settled. The coarsest resolution of a disk's times is 2 s (FAT). */
 #define SETTLED_NS INT64_C(10000000000)
 
 struct pf_stamp pf_stamp_of(const struct stat *st)

@@ -155,8 +155,8 @@ void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line);
 double pf_json_double(const struct pf_json_token *token);
 
 /*
- * Converts a number token to a cell. An integer without point and exponent becomes the smallest type that holds it; a
- * PF_WIDE cell points to *wide. Other numbers, and integers of more than 127 bits, become doubles.
+ * Converts a number token to a cell. A number without point and exponent becomes the first of PF_INT, PF_UINT and PF_WIDE
+ * that holds it; a PF_WIDE cell points to *wide. Other numbers, and integers of more than 127 bits, become PF_DOUBLE.
  */
 struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
 

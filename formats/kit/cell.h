@@ -81,8 +81,8 @@ static inline struct pf_cell pf_string(const char *text)
     return text ? pf_text(text, strlen(text)) : pf_absent();
 }
 
-/* Splits a 128-bit integer into two words, the low one first on any host, so that a value of 64 bits is in the first
- * word. */
+/* Splits a 128-bit integer into two words, the low one first on any host, so that a value that fits 64 bits can be read
+ * from the first word. */
 static inline void pf_wide_split(pf_int128 value, uint64_t words[2])
 {
     words[0] = (uint64_t)value;

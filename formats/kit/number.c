@@ -192,7 +192,7 @@ static inline bool from_product(const struct decimal *decimal, double *value)
     } else {
         /*
          * The error is below 2 units of the product's last bit. If digits were cut, the mantissa is too small by up to
-         * 1, which is 2^(64 + shift) such units.
+         * 1, which adds less than 2^(64 + shift) such units.
          */
         pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
         if (rest + slack > (rest < half ? half : full))

@@ -21,8 +21,8 @@ struct pf_sorter {
     size_t capacity; /* maximum number of records in memory */
     size_t room;     /* number of records allocated */
     size_t count;    /* number of records in memory */
-    size_t at;       /* number of records returned, if no run was written */
-    bool in_order;   /* the records were added in sorted order */
+    size_t at;       /* number of records returned; if runs were written, 1 once a record has been returned */
+    bool in_order;   /* the records in memory are sorted */
     uint64_t *memory;
     struct pf_store *store; /* all runs; NULL if no run was written */
     struct sorted_run *runs;

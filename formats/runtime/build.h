@@ -105,7 +105,7 @@ struct pf_build {
     struct pf_ids metric_of;       /* number of a metric's name -> the metric's index */
 };
 
-/* Implement the functions of struct pf_driver with these names. */
+/* Implement `open`, `load` and `close` of struct pf_driver. */
 int pf_build_open(struct pf_model *model, struct pf_error *error);
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
@@ -175,8 +175,7 @@ static inline struct pf_cell pf_build_named(const struct pf_build *build, uint32
 }
 
 /*
- * Returns the index of the partition of this name. A new partition is added with these cells as its fields (NULL: all
- * absent).
+ * Returns the index of the partition of this name. If there is none, adds one with these `fields` (NULL: all absent).
  */
 #define PF_NO_PARTITION UINT32_MAX
 uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t size,
@@ -204,7 +203,7 @@ uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, si
 
 /*
  * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either
- * this function or pf_build_enter, not both, since their keys differ.
+ * this function or pf_build_enter, not both: a context's key in the tree is a name's number here, a frame's there.
  */
 uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size);
 
