@@ -44,7 +44,7 @@
 struct afperf_pause {
     uint64_t start, stop;
     uint64_t before; /* ticks paused in this run before this pause */
-    uint32_t run;    /* a reference until runs are resolved, then the run */
+    uint32_t run;    /* reference to its run; once runs are resolved, the run */
 };
 
 /* The kinds of objects that a struct afperf_ref stands for. */
@@ -113,7 +113,7 @@ enum afperf_type_field {
 /* A measurement type, which combines all definitions of an id that belong to one run. */
 struct afperf_measure {
     uint64_t id;
-    uint32_t run; /* a reference until runs are resolved, then the run */
+    uint32_t run; /* reference to its run; once runs are resolved, the run */
     struct {
         uint32_t text; /* string of model->strings, or PF_NO_STRING */
         uint64_t line; /* line of the definition that set the text */
@@ -287,7 +287,7 @@ struct afperf_model {
     size_t n_runs, n_measures, n_sections, n_segments, n_pauses;
     size_t runs_room, measures_room, sections_room, segments_room, pauses_room;
 
-    /* During the pass only; owned by the run. */
+    /* Valid during the pass only; `run` owns them. */
     struct pf_store *events, *links;     /* struct afperf_event, and for each a struct afperf_link */
     struct pf_sorter *nested;            /* struct afperf_nested, one per region, by number */
     struct pf_sorter *intervals;         /* struct afperf_interval, by row */
@@ -438,8 +438,8 @@ struct afperf_walk {
 bool afperf_walk(struct afperf_walk *walk);
 
 /*
- * Returns the section of data. It is the section that they name or, if they have no id, the section of `block`, which
- * is the last start or stop before the data. Returns AFPERF_NONE if there is no such section.
+ * Returns the section that `data` belong to: the section that they name or, if they have no id, the section of `block`,
+ * the last start or stop before them. Returns AFPERF_NONE if there is no such section.
  */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
@@ -461,7 +461,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 
 /* A region of a run, while it is open. */
 struct afperf_open {
-    uint64_t start, stop;          /* `stop` is not set until it is known */
+    uint64_t start, stop;          /* `stop` is set once it is known */
     uint64_t covered, covered_net; /* ticks that the children cover; covered_net excludes the run's pauses */
     uint64_t covered_to;           /* end of the part that the children cover */
     uint32_t number, name, context;

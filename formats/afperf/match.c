@@ -103,7 +103,7 @@ struct matching {
     uint32_t n_regions;
 
     uint64_t group, value;               /* keys of the events that are being matched */
-    uint64_t segment_begin, segment_end; /* range of the segment's events; empty before the first segment */
+    uint64_t segment_begin, segment_end; /* events of the current segment; empty before the first one */
     struct match last;                   /* the latest start; valid if `any` */
     bool any;
 
@@ -280,7 +280,7 @@ static void end_id(struct matching *matching)
     matching->any = false;
 }
 
-/* Goes to the segment of an event, which must not be before the current one. */
+/* Goes to the segment of event number `index`. The event must not be in an earlier segment than the current one. */
 static void enter_segment(struct matching *matching, uint64_t index)
 {
     const struct afperf_model *model = matching->model;

@@ -72,7 +72,7 @@ enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bo
     return number && minus ? AFPERF_NEGATIVE_NUMBER : problem;
 }
 
-/* Converts an integer from `low` to `high` to a cell. Returns false if the text is not one. */
+/* Parses an integer from `low` to `high`, and stores it in *cell. Returns false if the text is not such an integer. */
 static bool integer_value(struct afperf_text text, int64_t low, int64_t high, struct pf_cell *cell)
 {
     uint64_t size;

@@ -215,7 +215,7 @@ static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, s
 
 /*
  * Reads a record with quotes, of which `line` is the first line. The record continues on further lines until all quotes
- * are closed. If that takes more than 1 MiB, or the file ends before, the first line is dropped, and reading continues
+ * are closed. If that takes more than 1 MiB, or the file ends first, the first line is dropped, and reading continues
  * on the next one.
  */
 static int read_quoted(struct afperf_reader *reader, struct afperf_record *record, struct pf_line line,

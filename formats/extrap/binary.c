@@ -400,8 +400,8 @@ static void skip_options(struct extrap_binary *binary)
 }
 
 /*
- * Reads a generator of models, which have a single parameter if `single` is set. If `terms` is set, the record lists the
- * terms that the generator may use.
+ * Reads a generator of fitted models. If `single` is set, these models have a single parameter. If `terms` is set, the
+ * record lists the terms that the generator may use.
  */
 static void read_generator(struct extrap_binary *binary, bool single, bool terms)
 {

@@ -59,7 +59,7 @@ struct statistics {
     const struct pf_study *study;
     struct pf_store_window window;
     struct pf_summary summaries[SCALINGS];
-    double sum;      /* sum of the values of the current group */
+    double sum;      /* sum of the current group, which is the values of one file */
     uint64_t zeros;  /* number of zeros in the current group */
     bool any;        /* the current group has a nonzero value */
     uint64_t groups; /* number of groups of the current point, which are its repetitions */
@@ -128,7 +128,7 @@ static int end_point(struct statistics *statistics, uint32_t point, struct pf_er
         struct pf_statistics found = {0};
         if (statistics->summaries[s].count)
             found = pf_summary_get(&statistics->summaries[s]);
-        found.count = statistics->groups; /* a repetition is a group, not a location */
+        found.count = statistics->groups; /* a repetition is a group (one file), not a location */
         add_statistics(&statistics->of[(size_t)point * SCALINGS + s], &found);
         pf_summary_reset(&statistics->summaries[s]);
     }
@@ -442,8 +442,8 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
 
 /*
  * Returns the series that this one is merged into. This is the series itself if it is complete, and PF_NO_SERIES if it
- * is dropped. The targets of all series of its ancestors must be set, so that the search ends at the first ancestor
- * with a series.
+ * is dropped. The targets of the series of all ancestors must be set, so that the search can end at the first ancestor
+ * that has a series.
  */
 static uint32_t merge_target(const struct pf_study *study, const struct pf_merge *merged, uint32_t number)
 {

@@ -17,7 +17,7 @@
 /*
  * Driver for experiments saved by Extra-P (*.extra-p). An experiment is a ZIP archive with experiment.json (parameters,
  * statistics of each measurement, fitted models) and, optionally, chunks of values. experiment.json is inflated, and read
- * once from start to end. Fitted models that come before the parameters are read again afterwards.
+ * once from start to end. Fitted models that come before the parameters are skipped, and read afterwards.
  */
 #define EXPERIMENT "experiment.json"
 

@@ -260,7 +260,7 @@ void pf_point_add(struct pf_point *point, const double *coordinate);
  */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
-/* Like pf_study_point. Adds a note if the number of coordinates differs from the number of parameters. */
+/* Like pf_study_point. Adds a note if there are parameters, but not as many as coordinates. */
 uint32_t pf_study_point_at(struct pf_study *study, const struct pf_point *point, uint64_t line,
                            int64_t offset);
 

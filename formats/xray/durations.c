@@ -23,7 +23,7 @@ struct duration {
 
 /* The completed calls of one thread, or of all threads. */
 struct durations_group {
-    struct pf_sorter *durations; /* records of a function's number and ticks; owned by the run */
+    struct pf_sorter *durations; /* records: number of a function, ticks; owned by the run */
     PF_LIST(uint64_t) counts;    /* number of calls of each function; all 0 between groups */
 };
 
@@ -207,8 +207,8 @@ struct durations_text {
 };
 
 /*
- * Sets the range of rows. They are those of the total or, if the table has the column thread, of the threads in the
- * restriction.
+ * Sets the range of rows. The rows are those of the total or, if the table has the column thread, those of the thread
+ * that the cursor is restricted to, or of all threads.
  */
 static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {

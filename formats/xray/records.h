@@ -205,7 +205,7 @@ struct xray_part {
     bool has_pid, has_tsc;
     int32_t pid;
     int64_t tid;
-    int64_t seconds; /* wall time: start of an FDR buffer, by the monotonic clock */
+    int64_t seconds; /* of XRAY_WALLTIME: monotonic time at the start of an FDR buffer */
     int32_t micros;
     uint64_t tsc; /* of an FDR buffer's first NewCPUId */
 };

@@ -273,7 +273,7 @@ static void xray_context_cells(const struct pf_model *model, uint32_t context, s
     cells[0] = pf_uint(model->contexts->key[context]);
 }
 
-/* Lists the files that may be the log's map in info.txt. It is not known yet which of them will be used. */
+/* Lists in info.txt the files that may be the log's map. It is not known yet which of these files will be used. */
 static void set_map_info(struct pf_run *run, const struct xray_maps *maps)
 {
     size_t size = 1;

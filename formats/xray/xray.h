@@ -161,7 +161,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative;      /* number of contexts of a thread, or of records, with negative ticks */
+    uint64_t negative;      /* number of negative ticks: per thread and context, or per record */
 };
 
 /*
@@ -206,7 +206,7 @@ int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 extern const struct pf_cursor_ops xray_trace_cursor;
 extern const struct pf_numbered xray_durations; /* totals, unless the first column is the thread */
 
-/* Columns of the table of a log's threads, after id and name (calls.c), and columns of the trace. */
+/* Numbers of columns: of the table of a log's threads, after id and name (calls.c), and of the trace. */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
 extern const struct pf_column xray_thread_fields[XRAY_FIELDS], xray_trace_columns[XRAY_TRACE_COLUMNS];
 
