@@ -73,7 +73,7 @@ static struct massif_place massif_split(struct pf_slice text)
         return place;
     }
     place.name = text;
-    /* Names may contain brackets, so the last pair encloses the location. */
+    /* Names may contain parentheses, so the last pair encloses the location. */
     const char *open = text.end;
     unsigned depth = 0;
     if (open == text.at || open[-1] != ')')
@@ -162,8 +162,8 @@ static void massif_open_file(struct pf_build *build)
 struct massif_node {
     uint32_t key, name; /* indexes of strings */
     uint8_t kind;
-    uint64_t announced, seen; /* number of its children: as declared, and as read */
-    int64_t bytes, below;     /* bytes of the node; sum of its children that have been read */
+    uint64_t announced, seen; /* numbers of the node's children: declared, and read so far */
+    int64_t bytes, below;     /* bytes of the node; bytes of all its children read so far */
 };
 
 struct massif {

@@ -12,7 +12,7 @@ enum { CALLGRIND_A_STEP = 8192 };
 /* The calls of one function by another in one thread. */
 struct callgrind_edge {
     struct callgrind_key key;
-    uint32_t pair; /* index of the pair of their names */
+    uint32_t pair; /* index in `pairs`: the names of caller and callee */
     const pf_int128 *costs;
 };
 
@@ -21,7 +21,7 @@ struct finish {
     struct callgrind *callgrind;
     struct pf_build *build;
     uint32_t functions;
-    uint32_t *context; /* by function; PF_NO_CONTEXT: it does not exist */
+    uint32_t *context; /* by function; PF_NO_CONTEXT: the function does not exist (see exists) */
     uint32_t *only;    /* by name: the only defined function; CALLGRIND_NO_FUNCTION: none; SEVERAL */
     struct callgrind_edge *calls;
     size_t n_calls;

@@ -183,7 +183,7 @@ static int chrome_read_text(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* Converts microseconds, a number or text, to ns. */
+/* Converts a number of microseconds, which may be written as a string, to ns. */
 static int take_time(const struct pf_json_walk *walk)
 {
     struct time *time = walk->place;

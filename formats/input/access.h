@@ -29,8 +29,8 @@ bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 
 /*
  * Corrects a mode for the file's access control list, which changes the meaning of the mode's bits. Drops the group's
- * bits. Leaves others only the rights that all entries of the list except the owner's grant. If the list cannot be
- * read, others lose all rights. Does not read the list if the mode grants nothing to group and others. `name` is the
+ * bits. Leaves others only the rights that all entries of the list except the owner's grant, and none if the list cannot
+ * be read. Does not read the list if the mode grants nothing to group and others. `name` is the
  * file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any type.
  */
 mode_t pf_mode_without_list(int directory, const char *name, mode_t mode);

@@ -64,7 +64,7 @@ struct pf_json_token {
 
 enum pf_json_flags {
     /*
-     * Invalid UTF-8 is an error. By default it is replaced by U+FFFD. Half a surrogate pair and \u0000 are always
+     * Invalid UTF-8 is an error instead of being replaced by U+FFFD. Half a surrogate pair and \u0000 are always
      * replaced.
      */
     PF_JSON_STRICT_UTF8 = 1,

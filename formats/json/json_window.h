@@ -35,7 +35,7 @@ enum pf_json_expect {
 enum { PF_JSON_PADDING = 16 };
 
 struct pf_json {
-    pf_json_read *read; /* NULL: the whole text is in the window */
+    pf_json_read *read; /* supplies the text; not called once at_end is set */
     void *arg;
     unsigned flags, depth_max;
 

@@ -66,8 +66,8 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
 }
 
 /*
- * Reads the head of a field: everything except its content, whose size it sets. Returns NULL, or a description of the
- * damage.
+ * Reads everything of a field except the content, and sets field->size to the content's size. Returns NULL, or a
+ * description of the damage.
  */
 static const char *pprof_read_head(struct pprof_message *message, struct pprof_field *field)
 {

@@ -32,7 +32,7 @@ struct pf_sums {
     bool zeros;
     struct sum *sums; /* in memory, in order of first addition */
     size_t n_sums, room;
-    bool hashed;                 /* a key was added out of order; before that, sums[] is sorted by key */
+    bool hashed;                 /* a key was added out of order; while false, sums[] is sorted by key */
     struct pf_hash_table by_key; /* indexes into sums[], if `hashed` */
     size_t last;                 /* index of the sum that was last added to */
     struct pf_sorter *sorter;

@@ -21,7 +21,7 @@ struct pf_sums;
 struct pf_total {
     pf_int128 whole;
     double real, rest;
-    bool has_real; /* a double was added, or the integers exceed 128 bits */
+    bool has_real; /* a double was added, or the sum of the integers exceeds 128 bits */
 };
 
 static inline void pf_total_add_real(struct pf_total *total, double value)

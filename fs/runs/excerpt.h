@@ -14,7 +14,7 @@ struct pf_excerpt {
     struct pf_buf metrics;               /* see pf_excerpt_metric */
     struct pf_buf summary;               /* cells of summary.csv, from column `partitions` to column `top` */
     struct pf_buf rows[PF_EXCERPT_ROWS]; /* a NUL in each row marks where the path is inserted */
-    bool is_private;                     /* not all users may read all the files it was made from */
+    bool is_private;                     /* not all users may read all files that the profile used */
 };
 
 /* Opens the profile at a path relative to SOURCE, and loads its metrics. NULL with *error filled. */
