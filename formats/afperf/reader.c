@@ -37,7 +37,7 @@ struct afperf_reader {
     char *unquoted; /* buffer for records with quotes; NULL until the first one */
     size_t used;
     enum state state;
-    char *valid; /* buffer for fields with invalid UTF-8 */
+    char *valid; /* buffer for the fields of records with quotes, NULs or non-ASCII bytes */
     size_t valid_room;
 };
 

@@ -16,7 +16,7 @@ struct pf_formula {
     struct pf_run *run;
     PF_LIST(char) text; /* not terminated */
     bool
-        too_long; /* the text was cut at PF_FORMULA_MAX bytes; the caller checks this at the end */
+        too_long; /* the text is incomplete, because of PF_FORMULA_MAX; the caller checks this at the end */
     bool in_sum, in_product; /* the next term, or the next factor, needs an operator before it */
 };
 

@@ -90,7 +90,7 @@ enum { XRAY_MAPS_MAX = 5 };
 struct xray_maps {
     char *files[XRAY_MAPS_MAX]; /* owned */
     size_t count;
-    bool only; /* the files are the only maps next to the log; two of them must have the same functions */
+    bool only; /* the files are the only maps next to the log; if two, they must have equal functions */
 };
 
 /* Searches for maps. Returns 0, or -1 with a transient error in *error. The caller must free *maps in either case. */
