@@ -70,7 +70,7 @@ static void anchor_start(void *arg, const char *name)
     reading->subject = element->subject;
 }
 
-/* Handles the end of an element: its parent becomes the innermost open element of its kind, and the current subject. */
+/* Handles the end of an element. After a metric, node or location, the enclosing metric or node becomes the current subject. */
 static void leave_subject(struct pf_cube_reading *reading, enum pf_cube_subject subject)
 {
     const struct pf_cube *cube = reading->cube;

@@ -97,7 +97,7 @@ void pf_cube_start_cube(struct pf_cube_reading *reading)
         snprintf(reading->cube->version, sizeof reading->cube->version, "%s", version);
 }
 
-/* Adds an attribute of the file. These are direct children of <cube>; other <attr> belong to nodes of the system. */
+/* Adds an attribute of the file, which is a direct child of <cube>. Other elements <attr> belong to nodes of the system. */
 void pf_cube_start_attr(struct pf_cube_reading *reading)
 {
     const char *key = anchor_attribute(reading, "key"), *value = anchor_attribute(reading, "value");
@@ -266,8 +266,8 @@ void pf_cube_end_cnode(struct pf_cube_reading *reading)
 
 /*
  * Adds a node of the system. Its element is a systemtreenode or locationgroup, or in version 4.0 a machine, node or
- * process. Unless a child element declares the node's class, it is `process` for a locationgroup, and the element's name
- * for other nodes.
+ * process. Unless a child element declares the node's class, the class is `process` for a locationgroup, and the element's
+ * name for other nodes.
  */
 void pf_cube_start_node(struct pf_cube_reading *reading)
 {

@@ -17,7 +17,7 @@ static const char index_marker[] = "CUBEX.INDEX", data_marker[] = "CUBEX.DATA",
 /* Offsets of the fields of an index, and the two values of the field at FORMAT_AT. */
 enum { ORDER_AT = 11, FORMAT_AT = 17, COUNT_AT = 18, POSITIONS_AT = 22, SPARSE = 1, DENSE = 3 };
 
-/* Offsets in compressed data of the number of streams and of the table of streams; size of the table's entries. */
+/* In compressed data: offset of the number of streams, offset of the table of streams, size of an entry of this table. */
 enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 
 /*

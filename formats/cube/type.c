@@ -47,7 +47,7 @@ static const struct known_type known_types[] = {
     {"SCALE_FUNC", PF_CUBE_FUNCTION, 848},
 };
 
-/* Parses NAME(n). Returns n, or 0 if it is invalid. */
+/* Parses NAME(n). Returns n, or 0 if the text is something else or n is invalid. */
 static uint32_t list_length(const char *dtype, const char *name)
 {
     struct pf_slice rest = pf_slice(dtype, strlen(dtype));

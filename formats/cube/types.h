@@ -94,8 +94,8 @@ struct pf_cube_metric {
 /* Attributes of a call path that the tree does not hold. */
 struct pf_cube_path {
     uint32_t region;     /* index, or PF_CUBE_NONE */
-    uint32_t end;        /* index after its subtree, which is a contiguous range */
-    uint32_t wide;       /* its position in inclusive metrics, which have another order (shape.c) */
+    uint32_t end;        /* index after the last call path of its subtree, whose indexes are contiguous */
+    uint32_t wide;       /* position in inclusive metrics, which have another order (shape.c) */
     uint32_t line, file; /* of the call site; 0 and PF_NO_STRING: unknown */
     uint32_t parameters; /* string, or PF_NO_STRING */
 };

@@ -18,8 +18,8 @@ enum { PIECE = 64 * 1024, IDENTIFIERS_MAX = 256 };
 
 /* An open element of a context. */
 struct experiment_level {
-    uint64_t id;           /* of its context */
-    uint32_t context;      /* index of its context; PF_NO_CONTEXT: none was added */
+    uint64_t id;           /* of the context that the element describes */
+    uint32_t context;      /* index of that context */
     uint32_t file, module; /* inherited by elements that declare none */
     const struct experiment_element *element;
 };
@@ -108,7 +108,7 @@ static void experiment_identifier(struct experiment_reading *reading)
     state->identifiers[i] = keep_attribute(reading, "n");
 }
 
-/* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
+/* Adds the pending metric of the summary, if any. Called at the end of the metric, at the next metric, and at the end of the head. */
 static void add_pending(struct experiment_reading *reading)
 {
     if (reading->is_pending)
@@ -302,7 +302,7 @@ static void experiment_data(struct experiment_reading *reading)
             (struct experiment_level){id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
 }
 
-/* Adds the context of an element, or merges the element with the context that has its id. */
+/* Adds the context of an element, or merges the element into the existing context with the id level->id. */
 static void add_element_context(struct experiment_reading *reading, const struct experiment_level *above,
                                 struct experiment_level *level)
 {

@@ -58,7 +58,7 @@ struct hpc_metric_facts {
 };
 
 /*
- * Adds a metric of the threads' profiles and makes its name unique. The metric is additive if its scope is point,
+ * Adds a metric of the threads' values and makes the metric's name unique. The metric is additive if its scope is point,
  * function, exclusive, execution or inclusive. Returns false if its id is taken.
  */
 bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts);
@@ -109,7 +109,7 @@ uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_
 void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
                         const struct hpc_item *item);
 
-/* Adds a value to the summary of 2.x. Returns false, and skips the value, if its context precedes that of the last value. */
+/* Adds a value to the summary of 2.x. Returns false, and skips the value, if the value's context precedes the last value's context. */
 bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value);
 
 /*
@@ -158,8 +158,8 @@ void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model);
 
 /*
  * experiment.xml has versions 2.x and 4.0. It contains the metrics, the names and the calling-context tree, and in 2.x
- * also the summary's values. The file may have hundreds of MB, so it is read in one pass, and only the model is kept in
- * memory.
+ * also the summary's values. The file may have hundreds of MB, so it is read in one pass, and only struct hpc_model is
+ * kept in memory.
  */
 
 /* Reads the head, up to the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout. */

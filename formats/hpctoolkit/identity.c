@@ -86,7 +86,7 @@ enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 enum { THREADS_A_STEP = 8192 };
 
 /*
- * Which elements of its identity a thread's name contains. INNERMOST are the rank and the last element, and WITHOUT_NODE all
+ * The elements of a thread's identity that the thread's name contains. INNERMOST are the rank and the last element, and WITHOUT_NODE all
  * except the node. PHYSICAL are all with their physical numbers.
  */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
@@ -98,7 +98,7 @@ static bool is_element_shown(const struct hpc_identity *element, bool last, enum
     return detail == INNERMOST ? element->kind == HPC_RANK : element->kind != HPC_NODE;
 }
 
-/* Prints up to WORD_MAX bytes of a kind's name in lower case, or `kind9-` if it has no name. Returns the size in bytes. */
+/* Prints up to WORD_MAX bytes of a kind's name in lower case, or `kind9-` if the kind has no name. Returns the size in bytes. */
 static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out, size_t room)
 {
     const char *name = kind < state->n_identifiers ? state->identifiers[kind] : NULL;

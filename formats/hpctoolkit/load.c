@@ -28,7 +28,7 @@ static void search_add_context(struct hpc_search *search, uint32_t id)
         *PF_PUSH(search->run, search->ids) = id;
 }
 
-/* Counts a pair and its values. Returns false if they exceed the limit. */
+/* Subtracts the size of a pair and its values from search->left. Returns false if search->left is too small. */
 static bool search_use_bytes(struct hpc_search *search, uint64_t values)
 {
     uint64_t size = HPC_PAIR + values * HPC_VALUE;
@@ -39,7 +39,7 @@ static bool search_use_bytes(struct hpc_search *search, uint64_t values)
 
 /*
  * Collects the ids of a block's contexts that have no description. Cuts off the block from the first damaged pair on,
- * or all of it if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it
+ * or the whole block if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it
  * are in struct hpc_state, because the next pass does not find the damage again if this one is cancelled.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)

@@ -93,11 +93,11 @@ struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet)
 
 /*
  * A metric has several scopes, because the cost measured at a point of the code is also propagated to the enclosing
- * contexts. Each pair of a metric and a scope has one id in the threads' profiles, and one id per statistic in the
+ * contexts. Each pair of a metric and a scope has one id for the threads' values, and one id per statistic for the
  * summary.
  */
 
-/* One metric in one scope, or one statistic of it. */
+/* A metric in one scope, or a statistic of a metric in one scope. */
 struct instance {
     struct hpc_metric_facts facts;
     uint32_t metric;               /* index of the metric in the file */
@@ -137,7 +137,7 @@ static const char *scope_name(struct metrics *all, uint64_t pointer)
     return name_at(all->meta, pointer);
 }
 
-/* Returns the name of the operation that combines a statistic's values; its number in digits if it has no known name. */
+/* Returns the name of the operation that combines a statistic's values; the operation's number if it has no known name. */
 static const char *combine_word(const struct metrics *all, unsigned combine)
 {
     static const char *const words[] = {"sum", "min", "max"};

@@ -171,8 +171,8 @@ static void push_children(struct meta_tree_reading *reading, uint64_t at, uint64
 }
 
 /*
- * Reads the optional parts of a context that its flags declare. These are a function, then a file and a line, then a
- * module and an offset. Each takes a word of eight bytes.
+ * Reads the optional parts of a context, which `flags` declares: a function, then a file and a line, then a module and an
+ * offset. Each of these five takes a word of eight bytes.
  */
 static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context,
                       const unsigned char *words, size_t n_words, unsigned flags)
@@ -209,7 +209,7 @@ static uint32_t name_by_type(const struct meta_tree_reading *reading, const char
 }
 
 /*
- * Reads the next context of a level. Its fixed part is u64 size and u64 offset of the children, u32 id, u8 flags, u8
+ * Reads the next context of a level. The fixed part of a context is u64 size and u64 offset of the children, u32 id, u8 flags, u8
  * relation, u8 lexical type, u8 number of words that follow the fixed part, and, except in drafts, u16 propagation.
  */
 static void read_context_record(struct meta_tree_reading *reading, struct meta_tree_level *level)
@@ -271,7 +271,7 @@ static void walk_contexts(struct meta_tree_reading *reading, uint64_t at, uint64
 }
 
 /*
- * Reads an entry and its descendants. Its record is u64 size and u64 offset of the children, u32 id, u16 type, padding,
+ * Reads an entry and its descendants. The record of an entry is u64 size and u64 offset of the children, u32 id, u16 type, padding,
  * u64 name.
  */
 static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, uint32_t root)
@@ -340,7 +340,7 @@ void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
     PF_OWN(run, &reading->names, pf_ids_free);
     reading->run = run;
     reading->model = model;
-    reading->meta = hpc_meta_begin(run, true); /* opening has published these warnings already */
+    reading->meta = hpc_meta_begin(run, true); /* quiet: opening has added these warnings */
     for (int list = 0; list < HPC_LISTS; list++)
         read_item_list(reading, (enum hpc_list)list);
     read_tree(reading);

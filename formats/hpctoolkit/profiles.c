@@ -217,7 +217,7 @@ static bool is_inclusive_scope(const struct pf_metric *metric)
 /*
  * Marks metrics without values as empty. If `whole` is set, all values have been scanned. Otherwise only the first ones
  * have, which include the root's inclusive values. An exclusive metric is then empty if its inclusive partner is. An empty
- * metric of scope `point` loses its partner, whose costs come from other scopes.
+ * metric of scope `point` loses its partner, because the partner's costs come from other scopes.
  */
 static void mark_empty(const struct profiles_reading *reading, bool whole)
 {

@@ -101,7 +101,7 @@ int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *blo
 struct hpc_group {
     struct hpc_group_value {
         uint32_t id, metric; /* the metric's id, and its index among the known metrics */
-        uint32_t place;      /* its position in the group before sorting */
+        uint32_t place;      /* the value's position in the group before sorting */
         double value;
     } * values;
     size_t count, room;

@@ -9,7 +9,7 @@
 
 /* Types of the driver: contexts, metrics, threads. */
 
-/* The layout of a database, which determines its files and the records in them. */
+/* The layout of a database, which determines the database's files and the records in these. */
 enum hpc_layout {
     HPC_META,  /* releases since 2022.10: meta.db, little-endian */
     HPC_DRAFT, /* development versions of 2022 before that: same files, different records */
@@ -65,8 +65,8 @@ struct hpc_old_value {
 };
 
 /*
- * The calling-context tree with its modules, files and functions. The readers of meta.db and experiment.xml build it;
- * it is immutable once loaded.
+ * The calling-context tree with its modules, files and functions. The readers of meta.db and experiment.xml build
+ * the tree; it is immutable once loaded.
  */
 struct hpc_model {
     struct pf_tree *tree; /* owned until the profile takes ownership */
@@ -146,7 +146,7 @@ struct hpc_identity {
     uint64_t logical, physical;
 };
 
-/* The position of a profile's values in profile.db (see sparse.c in read.h). */
+/* The position in profile.db of the values of a thread or of the summary (see the section sparse.c of read.h). */
 struct hpc_block {
     uint64_t values, indices; /* file offsets of the first value and of the first pair */
     uint64_t n_values;
@@ -162,13 +162,13 @@ enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 
 struct hpc_thread {
     struct hpc_block block; /* 2.x: n_contexts rows of `columns` doubles, starting at `values` */
-    uint32_t profile;       /* index of the profile in the database */
-    uint32_t part, columns; /* 2.x: index of the file of its values; number of columns of its table */
-    uint32_t trace_part;    /* 2.x: index of the file of its trace */
+    uint32_t profile;       /* index of the thread's record in profile.db; in 2.x, the thread's index */
+    uint32_t part, columns; /* 2.x: index of the file with the values; number of the table's columns */
+    uint32_t trace_part;    /* 2.x: index of the file with the trace */
     bool data_centric;      /* 2.x: samples are HPC_SAMPLE_DATA bytes long */
-    uint64_t trace;         /* file offset of its samples */
+    uint64_t trace;         /* file offset of the samples */
     uint64_t samples;       /* number of samples */
-    size_t identity;        /* index of its first identity element, which is the outermost one (the node) */
+    size_t identity;        /* index of the first identity element, which is the outermost one (the node) */
     uint32_t elements;      /* number of identity elements */
     uint64_t before[HPC_KINDS_OF_ROWS]; /* total number of rows of the threads before this one */
 };
@@ -180,7 +180,7 @@ struct hpc_threads {
     uint64_t rows[HPC_KINDS_OF_ROWS]; /* of all threads */
     struct hpc_identity *identities;  /* of all threads; freed once the threads are named */
     size_t n_identities, identities_room;
-    struct pf_ids profiles; /* index of the profile in the database -> index in `items` */
+    struct pf_ids profiles; /* index of a record in profile.db -> index in `items` */
 };
 
 /* An array of records in a file: its offset, the number of records, and the distance between records in bytes. */
@@ -211,14 +211,14 @@ struct hpc_state {
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;
     bool has_summary;
-    uint32_t summary_profile; /* index of the summary's profile, usually 0 */
+    uint32_t summary_profile; /* index of the summary's record in profile.db, usually 0 */
     struct hpc_block summary;
     struct hpc_threads threads;
     struct hpc_model model;
     struct pf_notes broken; /* notes on damaged blocks that are not published yet */
     struct hpc_index index;
-    struct hpc_parts *parts;   /* 2.x */
-    uint64_t ticks_per_second; /* unit of the times in traces; 0: the times are in ns */
+    struct hpc_parts *parts;   /* only in 2.x */
+    uint64_t ticks_per_second; /* of the times in traces; 0: the times are in ns */
     struct pf_ids columns;     /* 2.x: column of the dense tables -> metric */
     struct pf_table *tables;
 };

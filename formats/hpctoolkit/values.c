@@ -10,7 +10,7 @@ struct thread_reader {
     struct hpc_state *state;
     /* The current thread: */
     uint32_t thread;
-    uint64_t first, end; /* range of its entries or samples; both 0: no current thread */
+    uint64_t first, end; /* range of the thread's entries or samples; both 0: no current thread */
     struct pf_window window;
     struct pf_input *part; /* 2.x: the file of its values or its trace; NULL: none */
     /* The entry whose values `group` holds: */
@@ -65,7 +65,7 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
 }
 
 /*
- * Sets the cursor's range of numbers to the rows of the thread that it is restricted to, or to all rows. The cursor's windows read at
+ * Sets the cursor's range of numbers to the rows of the thread that the cursor is restricted to, or to all rows. The cursor's windows read at
  * least `room` bytes at once.
  */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,

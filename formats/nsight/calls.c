@@ -6,8 +6,8 @@
 /*
  * Reads the function visits and API calls of the CPU, thread by thread in order of start time. A function visit is an NVTX range.
  * The path of an API call is that of the innermost range that encloses the call, unless paths come from another source. If another
- * API call encloses the call, and the call has the path of that one or no path, the context of the call is a child of the context of
- * the other. This happens when a function of the CUDA runtime calls one of the driver.
+ * API call encloses the call, and the call's path is unknown or that of the enclosing call, the call's context is a child of the
+ * enclosing call's context. This happens when a function of the CUDA runtime calls one of the driver.
  *
  * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive time minus
  * the inclusive times of its children.
@@ -52,7 +52,7 @@ struct calls_reading {
     struct nsight_pass *pass;
     struct pf_sorter *sorter;
     uint64_t rows;
-    uint64_t rows_of_ranges;       /* ranges among `rows` */
+    uint64_t rows_of_ranges;       /* number of ranges among `rows` */
     uint64_t process;              /* process of the last call */
     bool several_processes;        /* the calls belong to more than one process */
     bool exclusive;                /* durations are exclusive, as in imported paths */

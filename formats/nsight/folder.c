@@ -91,7 +91,7 @@ static void free_reading(void *thing)
     free(reading);
 }
 
-/* Adds the values of an export to the study. If the export has warnings, adds a single one that refers to them. */
+/* Adds the values of an export to the study. If the export has warnings, adds one warning that refers to these. */
 static void read_folder_export(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;

@@ -37,7 +37,7 @@ enum nsight_table {
     NSIGHT_OLD_GPUS,
     NSIGHT_THREAD_NAMES,
     NSIGHT_RUNTIME,
-    NSIGHT_KERNEL, /* the first table of GPU activities, which have the order of the kinds of events */
+    NSIGHT_KERNEL, /* the first table of GPU activities; struct event counts kinds from it */
     NSIGHT_MEMCPY,
     NSIGHT_MEMSET,
     NSIGHT_SYNC,
@@ -144,7 +144,7 @@ enum nsight_kind {
 enum nsight_own_table {
     NSIGHT_EVENTS,
     NSIGHT_SUM_API,
-    NSIGHT_SUM_KERNELS, /* the first of the sums of activities, which have the order of enum nsight_table */
+    NSIGHT_SUM_KERNELS, /* the first of the sums of activities, in the order of enum nsight_table */
     NSIGHT_SUM_MEMCPY,
     NSIGHT_SUM_MEMSET,
     NSIGHT_SUM_SYNC,
@@ -166,7 +166,7 @@ static inline int64_t nsight_plus(int64_t a, int64_t b)
 extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result);
 
-/* Columns of the thread table after id and name, and of the events. */
+/* Numbers of columns of the threads' table, after id and name, and of the table "events"; these columns. */
 enum { NSIGHT_FIELDS = 7, NSIGHT_EVENT_COLUMNS = 10 };
 extern const struct pf_column nsight_fields[NSIGHT_FIELDS], nsight_event_columns[NSIGHT_EVENT_COLUMNS];
 extern const struct pf_numbered nsight_events;
@@ -292,8 +292,8 @@ static inline void nsight_add(struct nsight_pass *pass, uint32_t partition, uint
 struct pf_slice nsight_nvtx_text(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns the time from start to end in ns. These are the first two columns of every table with times. If one is absent, or their
- * difference is negative or out of range, returns 0 and counts the row in pass->bad_times.
+ * Returns the time from a row's start to its end in ns. Every table with times has these as its first two columns. If one is absent, or
+ * their difference is negative or out of range, returns 0 and counts the row in pass->bad_times.
  */
 int64_t nsight_duration(struct nsight_pass *pass, const struct pf_sql_row *row);
 

@@ -163,7 +163,7 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
 
 enum { NAME_ROOM = 160 };
 
-/* Writes the name of a partition to `name`. Returns its size. */
+/* Writes the name of a partition to `name`. Returns the size of the name. */
 static int partition_name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
 {
     uint64_t process = process_of_key(key);

@@ -65,7 +65,7 @@ static const char *perun_metric_name_of(struct perun *perun, uint32_t i)
 
 /*
  * Returns the unit of metric i. Looks for it under header.units, by type(subtype), type (subtype), subtype, type and header.type, in this
- * order. If there is none, the unit is the first one that is written after an amount.
+ * order. If header.units has none of these, returns the first unit that is written after an amount.
  */
 static const char *unit_of(struct perun *perun, uint32_t i)
 {

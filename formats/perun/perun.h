@@ -50,7 +50,7 @@ enum {
     PERUN_AMOUNT,
     PERUN_EXCLUSIVE,
     PERUN_NCALLS,
-    PERUN_SIZE, /* structure-unit-size */
+    PERUN_SIZE, /* the field structure-unit-size */
 };
 
 /* A member that resources have, or a column of a type. */
@@ -69,9 +69,9 @@ struct perun_field {
  * resource_type_map, which holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
  */
 struct perun_item {
-    uint64_t first, rows; /* the number of its first row, and the number of rows; unused in an entry */
-    uint64_t values;      /* index in data->values of its first value; in a type, of its first column */
-    uint64_t key, place;  /* only in a type: the hash of its name, and its offset in the file */
+    uint64_t first, rows; /* number of the first row; number of rows; both unused in an entry */
+    uint64_t values;      /* index in data->values of the first value; in a type, of the first column */
+    uint64_t key, place;  /* only in a type: hash of the type's name; offset of the name in the file */
     uint32_t n_values, region;
     uint32_t kind, subtype, uid, context; /* `kind` is the member `type` */
     uint32_t unit;                        /* the unit that is written after the amount */
@@ -89,9 +89,9 @@ struct perun_value {
 
 /* A region with resources: a snapshot, or one whose resources belong to no snapshot. */
 struct perun_region {
-    bool numbered; /* a snapshot, with this number */
+    bool numbered; /* the region is a snapshot, whose number is `number` */
     bool used;     /* has at least one resource or entry */
-    bool declared; /* it is an object in the file, so `time` is that object's, never a resource's */
+    bool declared; /* the region is an object in the file; `time` is never taken from a resource */
     int64_t number;
     uint32_t partition;
     struct pf_cell time; /* a text is owned by the tree's strings */
@@ -210,7 +210,7 @@ struct perun_reading {
     struct pf_json_trees *trees;
     struct pf_input *input;
     uint64_t body;      /* offset of the JSON in the input */
-    uint64_t stepped;   /* offset of the last pf_run_step */
+    uint64_t stepped;   /* offset in the JSON at the last pf_run_step */
     bool has_resources; /* a region that can hold resources was seen */
 
     /* The object being read: a resource or an entry of resource_type_map. */
@@ -293,7 +293,7 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------------ */
 
-/* A walk over the rows of all items. One thread at a time uses it. */
+/* A walk over the rows of all items, for one thread at a time. */
 struct perun_walk {
     const struct perun_data *data;
     struct pf_store_window items, entries, values;
@@ -303,7 +303,7 @@ struct perun_walk {
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* the value is in a column, and differs by row */
-        uint64_t first;                      /* of a column: index of its first cell in data->columns */
+        uint64_t first;                      /* in a column: index of the first cell in data->columns */
         struct pf_store_window cells, texts; /* windows on data->columns and data->texts */
     } * cells; /* of the current row: n_columns columns, then the values that all rows of the item share */
     size_t n_columns, n_cells, room;
@@ -375,7 +375,7 @@ void perun_drop_model(struct perun *perun);
 /* Makes the columns of resources.csv from the fields (rows.c). */
 void perun_make_columns(struct perun *perun);
 
-/* Returns the type of a resource: its own, or the header's if it has none. */
+/* Returns `own`, the type of a resource, or the header's type if `own` is PERUN_NONE. */
 static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
 {
     return own != PERUN_NONE ? own : perun->header_type;
@@ -426,7 +426,7 @@ void perun_points_add(struct pf_run *run, struct perun_points *points, const str
 void perun_points_finish(struct pf_run *run, struct perun_points *points);
 void perun_points_free(struct perun_points *points);
 
-/* Columns of models.csv and points.csv. */
+/* Numbers of the columns of models.csv and points.csv, and these columns. */
 enum { PERUN_MODEL_COLUMNS = 12, PERUN_POINT_COLUMNS = 4 };
 extern const struct pf_column perun_model_columns[PERUN_MODEL_COLUMNS],
     perun_point_columns[PERUN_POINT_COLUMNS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table points in the models' folders has x and y of the resources with the model's uid, ordered by x, and the model's value at x.
+ * The table points in a model's folder has a row for each resource with the model's uid: x, y and the model's value at x. Rows are ordered
+ * by x.
  * Loading stage PF_MODELLED makes a sorted list of points for each uid and pair of fields (x and y). Models of the same uid and fields
  * share a list. A row's number is the index of its point in the list.
  */

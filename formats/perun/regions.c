@@ -54,7 +54,7 @@ enum { BLOCK = 1024 };
 
 struct column {
     uint32_t field;
-    uint64_t start, rows; /* index of its first cell in data->columns, number of cells */
+    uint64_t start, rows; /* index of the first cell in data->columns; number of cells */
     bool whole;           /* not cut off by damage */
 };
 
@@ -62,7 +62,7 @@ struct column {
 struct perun_type {
     bool open; /* it has begun, and keep_type has not been called */
     struct pf_json_token key;
-    uint64_t hash; /* of its name */
+    uint64_t hash; /* of the type's name */
     struct column columns[PERUN_VALUES_MAX];
     size_t n;
     struct column *column; /* the column being read */
@@ -130,7 +130,7 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
 }
 
 /*
- * Returns the number of rows of a type, which is that of its shortest column, or 1 if it has no columns. A column that was cut off by
+ * Returns the number of rows of a type, which is the length of its shortest column, or 1 if it has no columns. A column that was cut off by
  * damage is ignored unless it is the only one.
  */
 static uint64_t rows_of_type(struct perun_reading *reading)

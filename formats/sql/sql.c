@@ -154,7 +154,7 @@ static bool is_trouble(int result)
     return kind != SQLITE_OK && kind != SQLITE_ERROR;
 }
 
-/* Returns SQLITE_OK if the parsed schema has this column. Columns of views and virtual tables are not considered. */
+/* Returns SQLITE_OK if the parsed schema has this column of a table other than a view. Not for virtual tables (see find_virtual). */
 static int look_for(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
 {
     const char *collation;

@@ -87,7 +87,7 @@ struct pf_sql_row {
     unsigned table;
     int64_t number;                /* the rowid */
     uint32_t set;                  /* bit c: column c is not NULL */
-    int64_t value[PF_SQL_COLUMNS]; /* as an integer; 0 if it is not a number */
+    int64_t value[PF_SQL_COLUMNS]; /* column c as an integer; 0 if not a number */
     sqlite3_value **cells;
     bool last; /* set by a pf_sql_take to end the walk */
 };

@@ -16,7 +16,7 @@ enum {
     OPEN_MAX = 1 << 24,     /* maximum size of the names of all open elements in bytes */
     ATTRIBUTES_MAX = 256,   /* maximum number per tag, since libxml2 compares all pairs of names */
     REFERENCE_MAX = 11,     /* maximum size of a numeric reference such as &#x10FFFF; in bytes */
-    TEXT_PIECE = 256 << 10, /* size in bytes from which text is passed on before its end has been fed */
+    TEXT_PIECE = 256 << 10, /* text of this many bytes is passed on before its end has been fed */
     PIECE = 4 << 10 /* minimum size of output in bytes, since libxml2 moves the unread rest of its buffer every few tags */
 };
 
@@ -235,8 +235,8 @@ static bool ends_at(const struct tag *tag, size_t at)
 }
 
 /*
- * True if the quote at `at` is part of the value. Then a backslash precedes the quote, and neither the end of the tag nor
- * another attribute follows it, blanks aside.
+ * True if the quote at `at` is taken to be part of the value: a backslash precedes the quote, and neither the end of the
+ * tag nor another attribute follows it, blanks aside.
  */
 static bool quote_is_text(const struct tag *tag, size_t at)
 {
@@ -257,7 +257,7 @@ static size_t skip_value(const struct tag *tag, size_t open)
     return at;
 }
 
-/* Returns the size of the tag at the start of the text; 0: its end has not been fed. */
+/* Returns the size of the tag at the start of the text; 0 if the tag's end has not been fed. */
 static size_t tag_size(const char *bytes, size_t size)
 {
     const struct tag rest = {bytes, size};
@@ -370,7 +370,7 @@ static size_t take_tag(struct pf_repair *repair, const char *bytes, size_t size)
     return tag.size;
 }
 
-/* Returns the index after the first occurrence of the string `end` from `from` on; 0: it has not been fed. */
+/* Returns the index after the first occurrence of the string `end` from `from` on; 0 if `end` has not been fed. */
 static size_t repair_find_end(const char *bytes, size_t size, size_t from, const char *end)
 {
     const char *found = from < size ? memmem(bytes + from, size - from, end, strlen(end)) : NULL;
@@ -406,7 +406,7 @@ static size_t take_markup(struct pf_repair *repair, const char *bytes, size_t si
     return take_tag(repair, bytes, size);
 }
 
-/* Repairs the text up to the next `<`. Returns its size; 0: its end has not been fed. */
+/* Repairs the text up to the next `<`. Returns the text's size; 0 if the text's end has not been fed. */
 static size_t repair_read_text(struct pf_repair *repair, const char *bytes, size_t size)
 {
     const char *open = memchr(bytes, '<', size);
@@ -481,7 +481,7 @@ void pf_repair_add(struct pf_repair *repair, const char *bytes, size_t size)
     pf_xml_append(pending, bytes, size);
 }
 
-/* Repairs one part of the input. Returns its size; 0: its end has not been fed. */
+/* Repairs one part of the input. Returns the part's size; 0 if the part's end has not been fed. */
 static size_t repair_part(struct pf_repair *repair, const char *bytes, size_t size, bool last)
 {
     if (size < repair->wanted && !last)

@@ -28,8 +28,8 @@ struct pf_xml_events {
     /* `text`: the text since the last tag before the end tag, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
     void (*end)(void *arg, const char *name, const char *text, size_t size);
     /*
-     * Optional: called for a damaged tag, before the events of its readable parts. lost: elements may be missing. If
-     * NULL, reading ends at damage. A closing tag with a wrong name is not damage in either case.
+     * Optional: called for a damaged tag, before the events of its readable parts. `lost`: elements may be missing.
+     * If `fault` is NULL, reading ends at damage. A closing tag with a wrong name is not damage in either case.
      */
     void (*fault)(void *arg, bool lost);
 };
