@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Massif's text: the size of the heap at several moments (snapshots). Some snapshots have a tree of the allocating
- * functions. The file's tree is inverted: its root is the allocator, and the children of a function are its callers. It
- * is served in call order. See docs/formats/massif.md.
+ * functions. In the file, the tree is inverted: its root is the allocator, and the children of a function are its
+ * callers. The tree is served in call order. See docs/formats/massif.md.
  */
 #include <assert.h>
 #include <ctype.h>

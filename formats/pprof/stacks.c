@@ -56,7 +56,7 @@ struct pprof_stacks {
      * to disk.
      */
     struct pf_sorter *sorter;
-    uint64_t labelled; /* number of records in it */
+    uint64_t labelled; /* number of records in the sorter */
 };
 
 struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
