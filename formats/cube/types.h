@@ -144,7 +144,7 @@ struct pf_cube {
     struct pf_cube_archive archive;
     const struct pf_cube_member *anchor; /* NULL: missing */
     struct pf_inflate *inflate;          /* decompressor of the anchor; NULL: it is not compressed */
-    char version[16];                    /* of the anchor's syntax */
+    char version[16];                    /* the version of anchor.xml's syntax */
     struct pf_rows *attributes;          /* key, value */
     struct pf_strings *texts;            /* strings of the metrics */
     struct pf_cube_metric *metrics;

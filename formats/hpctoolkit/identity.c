@@ -133,8 +133,8 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
 }
 
 /*
- * Names all threads with this detail, and adds a row for each to `items`. Appends the profile's number to a name that
- * is taken. If items is NULL, adds no rows and only returns whether the names are unique.
+ * Names all threads with this detail, and adds a row for each to `items`. Appends `.profileN` to a name that is taken,
+ * where N is the thread's member `profile`. If items is NULL, adds no rows and only returns whether the names are unique.
  */
 static bool name_identities(struct pf_run *run, enum detail detail, struct pf_rows *items)
 {

@@ -12,7 +12,7 @@
 /* The layout of a database, which determines the database's files and the records in these. */
 enum hpc_layout {
     HPC_META,  /* releases since 2022.10: meta.db, little-endian */
-    HPC_DRAFT, /* development versions of 2022 before that: same files, different records */
+    HPC_DRAFT, /* development versions of 2022 before 2022.10: the same files with other records */
     HPC_XML4,  /* development versions of 2021/22: experiment.xml 4.0, big-endian */
     HPC_OLD,   /* releases up to 2022.05: experiment.xml 2.x, one dense table of values per thread */
 };
@@ -168,7 +168,7 @@ struct hpc_thread {
     bool data_centric;      /* 2.x: samples are HPC_SAMPLE_DATA bytes long */
     uint64_t trace;         /* file offset of the samples */
     uint64_t samples;       /* number of samples */
-    size_t identity;        /* index of the first identity element, which is the outermost one (the node) */
+    size_t identity;        /* index of the first identity element, the outermost one (usually the node) */
     uint32_t elements;      /* number of identity elements */
     uint64_t before[HPC_KINDS_OF_ROWS]; /* total number of rows of the threads before this one */
 };
@@ -194,8 +194,8 @@ struct hpc_parts;
 
 /* Maps contexts to their pairs in the threads' blocks (see read.h). Pairs are numbered as HPC_OF_VALUES. */
 struct hpc_index {
-    uint32_t *first; /* number of the first pair of each context */
-    uint32_t *next;  /* number of the next pair of the same context, by pair; NULL if there is no index */
+    uint32_t *first; /* by context: number of the context's first pair */
+    uint32_t *next;  /* by pair: number of the next pair of the same context; NULL: there is no index */
 };
 
 struct hpc_state {

@@ -145,7 +145,7 @@ static int choose_cursor_metrics(const struct pf_cursor *cursor, struct thread_r
 static int begin_thread_values(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                                struct pf_error *error)
 {
-    /* The values of one context are scattered over the file, so reading ahead would be in vain. */
+    /* The values of one context are scattered over the file, so reading ahead would be useless. */
     enum { READ_AHEAD = 64 * 1024, NO_READ_AHEAD = 1 };
     size_t room = cursor->only.context < 0 ? READ_AHEAD : NO_READ_AHEAD;
     if (begin_thread_rows(cursor, numbers, HPC_OF_VALUES, room, error))

@@ -23,8 +23,8 @@ enum { THREAD, START, ORDER, END, CORRELATION, WHAT, RECORD_WORDS };
 #define IS_RANGE (UINT64_C(1) << 63)
 
 /*
- * Of more than OPEN_MAX open ranges or calls, the innermost ones are taken to enclose nothing. To find the range around a call, only
- * the innermost SEARCH_MAX open ranges are searched.
+ * Ranges or calls that start while OPEN_MAX others are open are taken to enclose nothing. To find the range around a call, only the
+ * innermost SEARCH_MAX open ranges are searched.
  */
 enum { OPEN_MAX = 4096, SEARCH_MAX = 1024 };
 

@@ -84,7 +84,7 @@ static void lookup_append(struct pf_run *run, struct nsight_lookup *lookup, cons
 
 static void add_to_sorter(struct pf_run *run, struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS])
 {
-    /* The rank sorts entries with a path before those without, and each of the two by the order in which they were added. */
+    /* The rank sorts entries with a path before entries without a path, and otherwise in the order in which they were added. */
     uint64_t has_no_path = entry[FOUND] >> 32 == PF_NO_CONTEXT;
     uint64_t record[RECORD_WORDS] = {entry[PROCESS], entry[NUMBER], has_no_path << 63 | lookup->added++,
                                      entry[FOUND]};

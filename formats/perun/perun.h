@@ -37,7 +37,7 @@
 /* Maximum number of fields of a resource and of columns of a type. Real files have at most nine. */
 enum { PERUN_VALUES_MAX = 512 };
 
-/* Maximum size in bytes of a value that is read as a whole: a trace or a model. */
+/* Maximum size in bytes of a value that is read as a whole, such as a trace or a regression model. */
 #define PERUN_WHOLE_MAX ((size_t)16 << 20)
 
 /* ---- fields ------------------------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field);
 /* Tables, as indexes of perun->tables. */
 enum { PERUN_VALUES, PERUN_RESOURCES, PERUN_MODELS, PERUN_PROPERTIES, PERUN_POINTS, PERUN_TABLES };
 
-/* Columns of resources.csv: first these, then the columns of fields. PERUN_OWN_COLUMNS is the maximum number of the latter. */
+/* Columns of resources.csv: these, then at most PERUN_OWN_COLUMNS columns of fields, then the columns of the next enum. */
 enum {
     PERUN_R_ROW,
     PERUN_R_SNAPSHOT,
@@ -333,7 +333,7 @@ enum {
     PERUN_R_FIELDS, /* the column of the first field */
     PERUN_OWN_COLUMNS = 256
 };
-/* The last columns of resources.csv, after those of fields, counted from perun->last_columns. */
+/* The last columns of resources.csv, counted from perun->last_columns. */
 enum { PERUN_R_TYPE, PERUN_R_SUBTYPE, PERUN_R_UID, PERUN_R_LAST };
 
 /* The header of a stored object: "profile TYPE LENGTH" and a NUL (probe.c). */

@@ -31,7 +31,7 @@ struct pair {
 struct list {
     struct pair pair;
     uint32_t next;         /* number of the next list of this uid, or PERUN_NONE */
-    uint64_t first, count; /* index of the first point in the store, number of points */
+    uint64_t first, count; /* index of the first point in the store; number of points */
 };
 
 struct point {
