@@ -252,7 +252,7 @@ static bool matters(const char *name)
 const struct pf_driver pf_cube_driver = {
     .name = "cube",
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
-    .version = 13,
+    .version = 14,
     .matters = matters,
     .archives = true,
     .probe = probe_cubex,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/cube/cubex.h"
+#include "formats/kit/utf8.h"
 
 /* Size in bytes of the buffer for a name, or for a path in the system tree. A longer path loses its outermost parts. */
 enum { NAME_ROOM = 4096 };
@@ -70,14 +71,13 @@ static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enu
 {
     const struct pf_cell *name = &cube->locations[id].cells[PF_CUBE_LOCATION_NAME],
                          *group = &node_at(cube, cube->locations[id].group)[PF_CUBE_NODE_NAME];
-    int before = how == WITH_PROCESS ? (int)group->size : 0, size = (int)name->size;
-    if (how == WITH_ID && size > 1024)
-        size = 1024;
+    int before = how == WITH_PROCESS ? (int)group->size : 0,
+        size = (int)pf_utf8_cut(name->text, name->size, how == WITH_ID ? 1024 : NAME_ROOM);
     int n = snprintf(text, NAME_ROOM, "%.*s%s%.*s", before, before ? group->text : "",
                      how == WITH_PROCESS ? "." : "", size, size ? name->text : "");
     if (how == WITH_ID)
         n += snprintf(text + n, (size_t)(NAME_ROOM - n), "#%u", id);
-    return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
+    return pf_text(text, pf_utf8_cut(text, (size_t)n, NAME_ROOM - 2));
 }
 
 /* Replaces the rows by one row per location. Stops at a name that is empty or not unique, and returns false. */

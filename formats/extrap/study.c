@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "formats/kit/utf8.h"
+
 /* Interval of progress reports, in bytes. */
 #define STEP ((uint64_t)1 << 20)
 
@@ -86,12 +88,7 @@ void pf_study_damage(struct pf_study *study)
 
 int pf_study_clip(const char *name, size_t size)
 {
-    size_t most = 48;
-    if (size <= most)
-        return (int)size;
-    while (most && ((unsigned char)name[most] & 0xc0) == 0x80)
-        most--;
-    return (int)most;
+    return (int)pf_utf8_cut(name, size, 48);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */

@@ -167,7 +167,7 @@ static void close_database(struct pf_model *model)
 const struct pf_driver pf_hpctoolkit_driver = {
     .name = "hpctoolkit",
     .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
-    .version = 14,
+    .version = 15,
     .matters = name_matters,
     .directories = true,
     .probe = probe_database,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/utf8.h"
 
 /* Columns of the threads' table after id and name. */
 enum { NODE, RANK, TID, CORE, DEVICE, CONTEXT, STREAM, VALUES, CONTEXTS, FIELDS };
@@ -106,9 +107,9 @@ static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out
         name = usual[kind].name;
     if (!name)
         return (size_t)snprintf(out, room, "kind%u-", kind);
-    size_t size = 0;
-    for (; size < WORD_MAX && size + 1 < room && name[size]; size++)
-        out[size] = (char)tolower((unsigned char)name[size]);
+    size_t size = pf_utf8_cut(name, strlen(name), WORD_MAX < room ? WORD_MAX : room - 1);
+    for (size_t i = 0; i < size; i++)
+        out[i] = (char)tolower((unsigned char)name[i]);
     out[size] = 0;
     return size;
 }

@@ -6,6 +6,7 @@
 
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/kit/array.h"
+#include "formats/kit/utf8.h"
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
@@ -131,11 +132,7 @@ static struct pf_cell base_name_of(const struct hpc_model *model, uint32_t path)
         return pf_string("");
     const char *slash = memrchr(cell.text, '/', cell.size - 1);
     const char *part = slash ? slash + 1 : cell.text;
-    size_t size = cell.size - (size_t)(part - cell.text);
-    if (size > PART_MAX)
-        for (size = PART_MAX; size && (part[size] & 0xc0) == 0x80;)
-            size--;
-    return pf_text(part, size);
+    return pf_text(part, pf_utf8_cut(part, cell.size - (size_t)(part - cell.text), PART_MAX));
 }
 
 void hpc_name_context(struct pf_run *run, const struct hpc_model *model, struct hpc_context *context)

@@ -26,6 +26,15 @@ size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong)
     return size;
 }
 
+size_t pf_utf8_cut(const char *text, size_t size, size_t most)
+{
+    if (size <= most)
+        return size;
+    while (most && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
 size_t pf_utf8_put(char *to, uint32_t code)
 {
     static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};

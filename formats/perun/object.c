@@ -4,6 +4,7 @@
 
 #include "formats/kit/number.h"
 #include "formats/kit/slice.h"
+#include "formats/kit/utf8.h"
 #include "formats/perun/perun.h"
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
@@ -215,7 +216,7 @@ static uint32_t region_of(struct perun_reading *reading)
 /* Sets the time of a region to that of the object just read, unless the region has a time or is itself an object in the file. */
 static void note_time(struct perun_reading *reading, uint32_t region)
 {
-    char text[256];
+    char text[256 + 1];
     struct perun_data *data = reading->data;
     const struct perun_region *known = &data->regions[region];
     for (uint32_t i = 0; i < reading->item.n_values && known->time.type == PF_ABSENT && !known->declared;
@@ -226,7 +227,7 @@ static void note_time(struct perun_reading *reading, uint32_t region)
         if (time.type == PF_TEXT) {
             size_t size = time.size < sizeof text ? time.size : sizeof text;
             pf_run_check(data->run, pf_store_read(data->texts, time.u, text, size, data->run->error));
-            time = pf_text(text, size);
+            time = pf_text(text, pf_utf8_cut(text, size, sizeof text - 1));
         }
         perun_set_time(data, region, time);
         return;

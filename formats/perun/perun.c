@@ -385,7 +385,7 @@ static ssize_t perun_blob_read(struct pf_model *model, size_t blob, void *buffer
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 11,
+                                          .version = 12,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

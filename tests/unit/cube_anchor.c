@@ -309,6 +309,29 @@ static void threads_have_names_of_their_own(void)
     tear_down(&fixture);
 }
 
+static void long_names_are_cut_between_characters(void)
+{
+    struct fixture fixture;
+    char name[2 * 1024], anchor[4 * sizeof name] = "<cube version='4'><metrics/>" PROGRAM
+                                                   "<system><systemtreenode Id='0'><locationgroup Id='0'>";
+    size_t size = 1;
+    name[0] = 'a';
+    for (; size < sizeof name - 2; size += 2)
+        memcpy(name + size, "\xc3\xa9", 2);
+    for (int i = 0; i < 2; i++) {
+        char *end = anchor + strlen(anchor);
+        snprintf(end, sizeof anchor - (size_t)(end - anchor),
+                 "<location Id='%d'><name>%.*s</name></location>", i, (int)size, name);
+    }
+    strcat(anchor, "</locationgroup></systemtreenode></system></cube>");
+    set_up_anchor(&fixture, anchor);
+    const struct pf_cell *thread = fixture.result ? NULL : &pf_rows_at(fixture.model.partitions.items, 0)[1];
+    ok(thread && thread->size == 1025 && !memcmp(thread->text, name, 1023) &&
+           !memcmp(thread->text + 1023, "#0", 2),
+       "a long name of several threads is truncated between characters");
+    tear_down(&fixture);
+}
+
 static void wrong_ids_are_fatal(void)
 {
     struct fixture fixture;
@@ -457,6 +480,7 @@ int main(void)
     parameters_follow_nested_call_paths();
     parameters_are_kept_once();
     threads_have_names_of_their_own();
+    long_names_are_cut_between_characters();
     wrong_ids_are_fatal();
     deep_calls_add_up(150000, 1); /* many calls, then many threads, exceed a batch of sums */
     deep_calls_add_up(60, 12000);

@@ -147,6 +147,26 @@ static void coefficient_of_variation(void)
     unload(&copy, &db);
 }
 
+static void long_name_of_an_identifier(void)
+{
+    static const char old[] = "n=\"RANK\"", new[] = "n=\"Läääääääääääääää\"";
+    struct copy copy;
+    struct database db;
+    size_t size;
+    copy_database(&copy, SAMPLES "/solver-2021");
+    char *xml = (char *)get_file(SAMPLES "/solver-2021", "experiment.xml", &size), *at = strstr(xml, old);
+    char *changed = at ? malloc(size + sizeof new) : NULL;
+    int length = changed ? sprintf(changed, "%.*s%s%s", (int)(at - xml), xml, new, at + sizeof old - 1) : 0;
+    put_file(&copy, "experiment.xml", changed, (size_t)length);
+    load_database(&db, copy.folder, "db");
+    const struct pf_cell *thread = db.result ? NULL : pf_rows_at(db.model.partitions.items, 0);
+    ok(thread && cell_is(thread[1], "läääääääääää1.thread0"),
+       "the name of an identifier is truncated between characters");
+    free(changed);
+    free(xml);
+    unload(&copy, &db);
+}
+
 int main(void)
 {
     numbers_without_a_word();
@@ -154,5 +174,6 @@ int main(void)
     metric_without_a_name();
     summary_that_is_not_first();
     coefficient_of_variation();
+    long_name_of_an_identifier();
     return done();
 }

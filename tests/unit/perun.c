@@ -245,6 +245,18 @@ static void test_columns_of_time_and_thread(void)
     file_close(&file);
 }
 
+static void test_long_time(void)
+{
+    char json[1024] = "{\"header\":{},\"resources\":[{\"uid\":\"a\",\"snapshot\":0,\"amount\":1,\"time\":\"a";
+    for (int i = 0; i < 200; i++)
+        strcat(json, "\xc3\xa9");
+    strcat(json, "\"}]}");
+    struct file file = file_of(json);
+    const struct pf_cell *time = pf_rows_at(file.model.partitions.fields, 0);
+    ok(time->type == PF_TEXT && time->size == 255, "a long time is truncated between characters");
+    file_close(&file);
+}
+
 static void test_many_sums(void)
 {
     enum { CONTEXTS = 3000, ROUNDS = 7 };
@@ -695,6 +707,7 @@ int main(void)
     test_sums();
     test_sums_of_columns();
     test_columns_of_time_and_thread();
+    test_long_time();
     test_many_sums();
     test_metrics();
     test_fields();
