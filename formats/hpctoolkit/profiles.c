@@ -41,6 +41,9 @@ static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, c
         array = (struct hpc_array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), least};
     else if (pf_run_read(run, input, section, sizeof section, pf_u64(bytes + 24, false)) == sizeof section)
         array = (struct hpc_array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
+    else
+        pf_run_warn(run, "fatal", "section-beyond-end", 0, 16, "%s: section 0 exceeds the file: file skipped",
+                    file);
     if (!array.count || (array.stride >= least && hpc_fits(array.at, array.count, array.stride, size)))
         return array;
     uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;

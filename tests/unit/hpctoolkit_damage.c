@@ -102,6 +102,8 @@ static const struct lie lies[] = {
      16 + 16 * 7 + 8, NULL},
     {"solver-2023", "profile.db", "more profiles than fit are reported", "beyond-end", 0x38, 4, HUGE_NUMBER,
      0, NULL},
+    {"solver-2023", "profile.db", "a table beyond the end is reported", "section-beyond-end", 24, 8,
+     HUGE_NUMBER, 0, NULL},
     {"solver-2023", "profile.db", "records without a length are reported", "beyond-end", 0x3c, 1, "\0", 0,
      NULL},
     {"solver-2023", "profile.db", "values beyond the end are reported", "block-beyond-end", 0x40 + 48 + 8, 8,
