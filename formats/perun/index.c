@@ -43,7 +43,7 @@ static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
 struct index {
     struct pf_rows *rows;
     struct pf_table table;
-    struct pf_strings *names; /* names and targets of links, each with its NUL */
+    struct pf_strings *names, *targets; /* of the links, each with its NUL */
     struct pf_link *links;
     size_t n_links;
     struct pf_model_extra extra;
@@ -131,8 +131,8 @@ static const struct layout *choose_layout(uint32_t version, struct bytes entries
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-/* Formats a text. Returns it NUL-terminated, owned by the profile. */
-__attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run, struct index *index,
+/* Interns a formatted text. Returns it NUL-terminated, owned by the pool. */
+__attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run, struct pf_strings *pool,
                                                               const char *format, ...)
 {
     char *text;
@@ -141,19 +141,17 @@ __attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run
     int size = vasprintf(&text, format, arguments);
     va_end(arguments);
     PF_OWN(run, size < 0 ? NULL : text, free);
-    uint32_t string = pf_run_intern(run, index->names, text, (size_t)size + 1);
+    uint32_t string = pf_run_intern(run, pool, text, (size_t)size + 1);
     free(pf_disown(run, text));
-    return pf_interned(index->names, string).text;
+    return pf_interned(pool, string).text;
 }
 
 /* Returns the name of entry n's link: the path, with `~n` if an earlier entry has the same path. Old releases write such entries. */
 static const char *link_name(struct pf_run *run, struct index *index, uint32_t n, const struct pf_cell *path)
 {
-    const char *name = keep(run, index, "%.*s", (int)path->size, path->text);
-    for (size_t i = 0; i < index->n_links; i++)
-        if (index->links[i].name == name)
-            return keep(run, index, "%s~%u", name, n);
-    return name;
+    uint32_t before = pf_strings_count(index->names);
+    const char *name = keep(run, index->names, "%.*s", (int)path->size, path->text);
+    return pf_strings_count(index->names) > before ? name : keep(run, index->names, "%s~%u", name, n);
 }
 
 static bool is_base_name(const struct pf_cell *path)
@@ -177,8 +175,8 @@ static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct ind
         return;
     index->links[index->n_links] = (struct pf_link){
         .name = link_name(run, index, n, path),
-        .target = jobs ? keep(run, index, "%.*s", (int)path->size, path->text)
-                       : keep(run, index, "../%.2s/%s", entry->hex, entry->hex + 2),
+        .target = jobs ? keep(run, index->targets, "%.*s", (int)path->size, path->text)
+                       : keep(run, index->targets, "../%.2s/%s", entry->hex, entry->hex + 2),
     };
     index->n_links++;
 }
@@ -246,6 +244,7 @@ static void open_index(struct pf_run *run, void *arg)
     (void)arg;
     index->rows = pf_run_memory(run, pf_rows_new(COLUMNS));
     index->names = pf_run_memory(run, pf_strings_new());
+    index->targets = pf_run_memory(run, pf_strings_new());
     index->links = pf_run_memory(run, calloc(LINKS_MAX, sizeof *index->links));
     read_index_file(run);
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
@@ -278,6 +277,7 @@ static void index_close(struct pf_model *model)
     free(index->links);
     pf_rows_free(index->rows);
     pf_strings_free(index->names);
+    pf_strings_free(index->targets);
     free(index);
 }
 

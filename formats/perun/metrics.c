@@ -35,13 +35,11 @@ static bool is_word(struct pf_cell text, const char *word)
     return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* Returns true if one of the first `before` metrics has this name. Names are interned, so equal names have equal addresses. */
-static bool is_taken(const struct perun *perun, uint32_t before, const char *name)
+/* Marks a name of a metric as taken. Returns false if it is already. Names are interned, so equal names have equal addresses. */
+static bool take_name(struct perun *perun, uint32_t metric, const char *name)
 {
-    for (uint32_t i = 0; i < before; i++)
-        if (perun->metrics[i].name == name)
-            return true;
-    return false;
+    struct pf_run *run = perun->data.run;
+    return pf_run_check(run, pf_ids_add(&perun->taken, (uintptr_t)name, metric, run->error));
 }
 
 /*
@@ -57,10 +55,12 @@ static const char *perun_metric_name_of(struct perun *perun, uint32_t i)
     snprintf(before, sizeof before, "%.*s%s%.*s%s%s", (int)type.size, type.text, subtype.size ? "(" : "",
              (int)subtype.size, subtype.text, subtype.size ? ")" : "", type.size || subtype.size ? "." : "");
     const char *name = perun_name(perun, before, field.text, field.size);
-    if (!is_taken(perun, i, name))
+    if (take_name(perun, i, name))
         return name;
     snprintf(number, sizeof number, " #%u", i);
-    return perun_name(perun, name, number, strlen(number));
+    name = perun_name(perun, name, number, strlen(number));
+    (void)take_name(perun, i, name);
+    return name;
 }
 
 /*
@@ -170,6 +170,7 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
 static void describe_metrics(struct perun *perun)
 {
     uint32_t count = pf_strings_count(perun->keys);
+    PF_OWN(perun->data.run, &perun->taken, pf_ids_free);
     perun->metrics = pf_run_memory(perun->data.run, calloc((size_t)count + 1, sizeof *perun->metrics));
     for (uint32_t i = 0; i < count; i++) {
         const struct perun_metric key = metric_at(perun, i);
