@@ -43,7 +43,7 @@ static void check_path_values(struct check *check, uint32_t path)
     const struct pf_cube *cube = check->cube;
     const struct pf_cube_metric *metric = check->metric;
     const union pf_cube_number *values;
-    int64_t row = pf_cube_row_of(cube, metric, path);
+    int64_t row = pf_cube_row_of(&check->sums.reader, metric, path);
     int got = pf_run_check(check->run,
                            pf_cube_sums_at(&check->sums, metric, path, metric->stored == PF_CUBE_INCLUSIVE,
                                            &values, check->run->error));

@@ -192,12 +192,11 @@ static void free_components(void *state)
  */
 static int load_component_row(struct components *own, uint64_t first, struct pf_error *error)
 {
-    const struct pf_cube *cube = own->reader.cube;
-    const struct pf_cube_metric *metric = &cube->metrics[own->numbers.metric];
+    const struct pf_cube_metric *metric = &own->reader.cube->metrics[own->numbers.metric];
     if (own->path == first)
         return 1;
     own->path = own->element = PF_NO_NUMBER;
-    int64_t row = pf_cube_row_of(cube, metric, own->numbers.path);
+    int64_t row = pf_cube_row_of(&own->reader, metric, own->numbers.path);
     int got = row < 0 ? 0
                       : pf_cube_raw_row(&own->reader, metric, (uint64_t)row, own->numbers.location_first,
                                         own->numbers.locations, &own->row, error);

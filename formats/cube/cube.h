@@ -134,10 +134,14 @@ struct pf_cube_reader {
     unsigned char *row; /* the last row, decompressed */
     size_t row_room;
     struct libdeflate_decompressor *inflater; /* NULL: not needed yet */
+    uint64_t last;                            /* the last row that was looked for */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead);
 void pf_cube_reader_end(struct pf_cube_reader *reader);
+
+/* Returns the row of a call path in a metric's matrix, or -1 if the call path has none. */
+int64_t pf_cube_row_of(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path);
 
 /*
  * Reads elements first .. first + n - 1 of a row in the file's encoding; *raw is valid until the next call. Returns 1;
@@ -173,9 +177,6 @@ static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct
 {
     return (uint64_t)cube->n_locations * metric->type.size;
 }
-
-/* Returns the row of a call path in a metric's matrix, or -1 if the call path has none. */
-int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path);
 
 /* ---- columns.c ---------------------------------------------------------------------------------- */
 

@@ -32,6 +32,7 @@ struct data_search {
     struct pf_cube_metric *metric;
     const struct pf_cube_member *index, *data;
     PF_LIST(unsigned char) bytes; /* buffer */
+    uint64_t memory;              /* bytes of the positions of all metrics so far */
 };
 
 /* An unknown offset in the file, for note_metric(). */
@@ -64,13 +65,6 @@ static size_t read_bytes(struct data_search *search, const struct pf_cube_member
     return (size_t)have;
 }
 
-int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path)
-{
-    uint32_t position = metric->stored == PF_CUBE_INCLUSIVE ? cube->paths[path].wide : path;
-    uint32_t row = metric->row_at ? metric->row_at[position] : position;
-    return metric->has_data && row < metric->rows ? (int64_t)row : -1;
-}
-
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /*
@@ -81,29 +75,26 @@ static bool place_rows(struct data_search *search, const unsigned char *raw, siz
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t offset = search->index->offset;
-    int64_t last = -1;
+    uint32_t after = 0;
     size_t beyond = 0;
-    for (uint32_t i = 0; i < search->cube->tree->count; i++)
-        metric->row_at[i] = PF_CUBE_NONE;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; metric->after[i++] = after) {
         uint32_t position = pf_u32(raw + i * 4, metric->big);
         if (position >= search->cube->tree->count) {
             beyond++;
             continue;
         }
-        if (position <= last)
+        if (position < after)
             return note_metric(search, offset, "error", "bad-index",
                                "positions in its index do not ascend: no values");
-        last = position;
-        metric->row_at[position] = (uint32_t)i;
+        after = position + 1;
     }
     metric->rows = n;
     if (beyond) {
         (void)note_metric(search, offset, "warning", "bad-position",
                           "%zu rows of unknown call paths: skipped", beyond);
     } else if (n == search->cube->tree->count) { /* the usual case: the position is the row */
-        free(metric->row_at);
-        metric->row_at = NULL;
+        free(metric->after);
+        metric->after = NULL;
     }
     return true;
 }
@@ -139,7 +130,8 @@ static bool read_metric_index(struct data_search *search)
     if (count > (uint64_t)paths + BEYOND_MAX)
         return note_metric(search, offset, "error", "bad-index",
                            "its index lists more rows than there are call paths: no values");
-    metric->row_at = pf_run_memory(search->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
+    search->memory += count * sizeof *metric->after;
+    metric->after = pf_run_memory(search->run, malloc((size_t)(count + 1) * sizeof *metric->after));
     return place_rows(search, raw + POSITIONS_AT, (size_t)count);
 }
 
@@ -197,6 +189,7 @@ static bool find_packed(struct data_search *search, uint64_t count)
                            "its table of streams is larger than its data: no values");
     metric->base = table + count * ENTRY_SIZE;
     limit_rows(search, count);
+    search->memory += metric->rows * sizeof *metric->streams;
     metric->streams = pf_run_memory(search->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
     size_t have = read_bytes(search, search->data, (size_t)metric->rows * ENTRY_SIZE, TABLE_AT);
     place_streams(search, search->bytes.at, have / ENTRY_SIZE);
@@ -242,9 +235,9 @@ bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metr
 
 static void forget_metric(struct pf_cube_metric *metric)
 {
-    free(metric->row_at);
+    free(metric->after);
     free(metric->streams);
-    metric->row_at = NULL;
+    metric->after = NULL;
     metric->streams = NULL;
     metric->has_data = false;
 }
@@ -284,6 +277,10 @@ void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
         if (search->metric->stored >= PF_CUBE_DERIVED)
             continue;
         pf_run_step(run, i, cube->n_metrics);
+        if (search->memory > pf_input_memory(cube->input)) {
+            (void)note_metric(search, UNKNOWN, "fatal", "too-large", PF_RUN_FULL ": no values from here on");
+            break;
+        }
         search->metric->has_data = find_metric_data(search);
         if (!search->metric->has_data)
             forget_metric(search->metric);

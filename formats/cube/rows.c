@@ -67,6 +67,38 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
                                       NULL) == LIBDEFLATE_SUCCESS;
 }
 
+/*
+ * Returns the row of a position that the index lists; metric->rows if there is none. Looks first next to the row before, since most scans
+ * follow the order of the positions.
+ */
+static uint64_t find_listed_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric,
+                                uint32_t position)
+{
+    uint64_t row = 0, end = metric->rows, near = reader->last;
+    if (near > 1 && near <= end && metric->after[near - 2] <= position)
+        row = near - 1;
+    if (near + 1 < end && metric->after[near + 1] > position)
+        end = near + 1;
+    while (row < end) {
+        uint64_t middle = row + (end - row) / 2;
+        if (metric->after[middle] <= position)
+            row = middle + 1;
+        else
+            end = middle;
+    }
+    reader->last = row;
+    return row < metric->rows && metric->after[row] == position + 1 ? row : metric->rows;
+}
+
+int64_t pf_cube_row_of(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path)
+{
+    uint32_t position = metric->stored == PF_CUBE_INCLUSIVE ? reader->cube->paths[path].wide : path;
+    if (!metric->has_data)
+        return -1;
+    uint64_t row = metric->after ? find_listed_row(reader, metric, position) : position;
+    return row < metric->rows ? (int64_t)row : -1;
+}
+
 int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                     uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error)
 {

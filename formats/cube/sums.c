@@ -88,7 +88,7 @@ static int read_path_row(struct pf_cube_sums *sums, uint32_t path, uint32_t firs
 {
     const struct pf_cube_metric *metric = sums->metric;
     const unsigned char *raw;
-    int64_t row = pf_cube_row_of(sums->reader.cube, metric, path);
+    int64_t row = pf_cube_row_of(&sums->reader, metric, path);
     if (row < 0)
         return 0;
     if (sums->columns && sums->column_metric != metric && read_location_column(sums, error))

@@ -82,11 +82,12 @@ struct pf_cube_metric {
 
     /* The positions of the values; valid after pf_cube_find_data. */
     bool has_data;
-    bool big;         /* big-endian */
-    uint64_t rows;    /* number of rows, including those that no position refers to */
-    uint64_t base;    /* offset in the input of row 0, or of the streams if the rows are compressed */
-    uint64_t end;     /* offset in the input of the end of the data */
-    uint32_t *row_at; /* row of each position; `rows` or more: none; NULL: position i has row i */
+    bool big;      /* big-endian */
+    uint64_t rows; /* number of rows, including those that no position refers to */
+    uint64_t base; /* offset in the input of row 0, or of the streams if the rows are compressed */
+    uint64_t end;  /* offset in the input of the end of the data */
+    /* By row: its position + 1. A row of no call path repeats the number before it, or is 0. NULL: row i has position i. */
+    uint32_t *after;
     struct pf_cube_range
         *streams; /* the zlib stream of each row, with size 0 if the row has no data. NULL: not compressed */
 };

@@ -346,7 +346,7 @@ static void add_side(struct cubedir_reading *reading, const struct pf_cube_metri
     uint32_t number = map_metric(study, metric, side);
     for (uint32_t p = 0; p < cube->tree->count; p++) {
         const union pf_cube_number *values;
-        if (pf_cube_row_of(cube, metric, p) < 0)
+        if (pf_cube_row_of(&reading->sums.reader, metric, p) < 0)
             continue;
         bool got = pf_run_check(
             run, pf_cube_sums_at(&reading->sums, metric, p, side == INCLUSIVE, &values, run->error));
@@ -534,7 +534,7 @@ static void close_folder(struct pf_model *model)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 8,
+    .version = 9,
     .directories = true,
     .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe_cubedir,

@@ -133,8 +133,7 @@ static void a_cut_file_keeps_what_came_before(void)
     put(&tar, "garbage", 7);
     put_zeros(&tar, 505);
     set_up(&fixture, &tar);
-    ok(!fixture.result && warns(&fixture, "fatal", "bad-header"),
-       "an invalid header ends the archive");
+    ok(!fixture.result && warns(&fixture, "fatal", "bad-header"), "an invalid header ends the archive");
     tear_down(&fixture);
 }
 
@@ -206,6 +205,40 @@ static void positions_may_be_wrong(void)
     forget(&rows);
 }
 
+/* Each metric has the number 0, so each has the same 30000 rows, and a table of their streams. */
+static void metrics_that_share_rows_are_limited(void)
+{
+    enum { METRICS = 1000, ROWS = 30000 };
+    struct fixture fixture;
+    struct bytes tar = {0}, anchor = {0}, data = {0};
+    static uint32_t positions[ROWS];
+    put(&anchor, "<cube version='4.4'><metrics>", 29);
+    for (int i = 0; i < METRICS; i++)
+        put(&anchor, METRIC(0, "EXCLUSIVE", "t", "DOUBLE"), sizeof METRIC(0, "EXCLUSIVE", "t", "DOUBLE") - 1);
+    put(&anchor, "</metrics><program><region id='0'/>", 35);
+    put(&data, "ZCUBEX.DATA", 11);
+    put_number(&data, ROWS, 8, false);
+    for (uint32_t i = 0; i <= ROWS; i++) {
+        char call[64];
+        put(&anchor, call, (size_t)snprintf(call, sizeof call, "<cnode id='%u' calleeId='0'/>", i));
+        if (i < ROWS)
+            positions[i] = i + 1;
+    }
+    put(&anchor, "</program>" SYSTEM "</cube>", sizeof "</program>" SYSTEM "</cube>" - 1);
+    put_zeros(&data, (size_t)24 * ROWS);
+    put_index(&tar, "0.index", positions, ROWS, false);
+    put_member(&tar, "0.data", data.at, data.size);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    open_fixture(&fixture, &tar);
+    fixture.result =
+        fixture.result ? fixture.result : pf_model_load(&fixture.model, PF_MODELLED, &fixture.error);
+    ok(!fixture.result && warns(&fixture, "fatal", "too-large"),
+       "the memory of metrics that share their rows is bounded");
+    tear_down(&fixture);
+    forget(&anchor);
+    forget(&data);
+}
+
 static void a_damaged_stream_is_one_row(void)
 {
     struct bytes tar = {0}, rows = {0};
@@ -227,8 +260,7 @@ static void a_damaged_stream_is_one_row(void)
     put_text(&tar, "0.data", "ZCUBEX.DATA\xff\xff\xff\xff\xff\xff\xff\x0f and no streams at all");
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
-    ok(!fixture.result && warns(&fixture, "error", "bad-data"),
-       "an impossible number of streams is refused");
+    ok(!fixture.result && warns(&fixture, "error", "bad-data"), "an impossible number of streams is refused");
     tear_down(&fixture);
 }
 
@@ -304,6 +336,7 @@ int main(void)
     a_damaged_metric_leaves_the_others();
     rows_may_be_missing();
     positions_may_be_wrong();
+    metrics_that_share_rows_are_limited();
     a_damaged_stream_is_one_row();
     streams_may_stand_in_any_order();
     streams_may_be_empty();
