@@ -141,9 +141,9 @@ struct components {
     struct pf_cube_reader reader;
     uint64_t next;            /* next number that may have a row */
     uint64_t path;            /* the loaded call path's first number; PF_NO_NUMBER: none */
-    uint64_t element;         /* the last element's first number; PF_NO_NUMBER: none */
+    uint64_t element;         /* first number of the element that was examined last; PF_NO_NUMBER: none */
     const unsigned char *row; /* the loaded call path's row */
-    uint32_t parts;           /* number of parts of the last element */
+    uint32_t parts;           /* number of parts of that element */
     char name[PART_NAME];
 };
 

@@ -376,7 +376,7 @@ static void take_trace_header(const struct pieces *pieces, const struct parts_pi
         note_piece(pieces, piece, true, "truncated trace: its complete samples are kept");
 }
 
-/* Adds the thread of a piece of values and its trace, or of a trace without values. */
+/* Adds the thread of a piece with values, or of a trace that is assigned to no such piece. */
 static void add_thread_of_piece(const struct pieces *pieces, const struct parts_piece *piece)
 {
     struct pf_run *run = pieces->run;

@@ -105,7 +105,7 @@ static struct profile_record decode_profile_record(const struct hpc_state *state
 struct profiles_reading {
     struct pf_run *run;
     struct hpc_state *state;
-    struct pf_window window, others; /* of the records, and of the data that records refer to */
+    struct pf_window window, others; /* on the records; on the data that records refer to */
     struct hpc_block_reader *blocks;
     bool seen[1 << 16]; /* by metric id, which has 16 bits: a value other than zero was found */
 };

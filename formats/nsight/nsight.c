@@ -75,7 +75,7 @@ static const struct {
     {"GPU", "GPU"},
 };
 
-/* Maximum rows read from a table of metadata or GPUs, and bytes shown of a value. */
+/* Maximum number of rows read from a table of metadata or GPUs, and of bytes shown of a value. */
 enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
 /* State of reading a table of metadata or GPUs. */

@@ -213,7 +213,7 @@ static uint32_t region_of(struct perun_reading *reading)
     return data->none;
 }
 
-/* Sets the time of a region to that of the object just read, unless the region has a time or is itself an object in the file. */
+/* Sets the time of a region to the time of the object just read, unless the region has a time or is itself an object in the file. */
 static void note_time(struct perun_reading *reading, uint32_t region)
 {
     char text[256 + 1];

@@ -313,7 +313,7 @@ struct perun_walk {
 struct perun_walk *perun_walk_new(const struct perun_data *data);
 /* Frees a struct perun_walk, which may be NULL. */
 void perun_walk_free(void *walk);
-/* Moves to the row of this number. Returns 1; 0 after the last row; -1 with *error filled. Cells are valid until the next move. */
+/* Moves to row `number`. Returns 1; 0 after the last row; -1 with *error filled. Cells are valid until the next move. */
 int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error);
 /* Returns the value of a field in the current row; absent if the row has no value for it. */
 struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field);

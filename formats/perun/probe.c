@@ -73,8 +73,8 @@ static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);
     /*
-     * `cut` means that the file is called .perf, and that its text ends or is damaged before any resources. Old releases write arbitrary
-     * keys before the resources, so other keys do not rule the format out.
+     * `cut` means that the file is called .perf, and that its text ends or is damaged before there is enough evidence. Old releases
+     * write arbitrary keys before the resources, so other keys do not rule the format out.
      */
     bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;
     bool cut = perf && found.broken && (found.signs || ended);
