@@ -134,7 +134,7 @@ struct pf_cube_reader {
     unsigned char *row; /* the last row, decompressed */
     size_t row_room;
     struct libdeflate_decompressor *inflater; /* NULL: not needed yet */
-    uint64_t last;                            /* the last row that was looked for */
+    uint64_t last;                            /* last result of the search for a position's row */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead);

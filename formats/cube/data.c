@@ -32,7 +32,7 @@ struct data_search {
     struct pf_cube_metric *metric;
     const struct pf_cube_member *index, *data;
     PF_LIST(unsigned char) bytes; /* buffer */
-    uint64_t memory;              /* bytes of the positions of all metrics so far */
+    uint64_t memory;              /* bytes of `after` and `streams` of all metrics so far */
 };
 
 /* An unknown offset in the file, for note_metric(). */

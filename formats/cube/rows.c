@@ -68,8 +68,8 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
 }
 
 /*
- * Returns the row of a position that the index lists; metric->rows if there is none. Looks first next to the row before, since most scans
- * follow the order of the positions.
+ * Returns the row of `position`; metric->rows if the index does not list the position. Tries the neighbours of the last result before it
+ * searches all rows, since most scans follow the order of the positions.
  */
 static uint64_t find_listed_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric,
                                 uint32_t position)

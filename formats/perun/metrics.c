@@ -35,7 +35,7 @@ static bool is_word(struct pf_cell text, const char *word)
     return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* Marks a name of a metric as taken. Returns false if it is already. Names are interned, so equal names have equal addresses. */
+/* Marks `name` as taken. Returns false if it is taken already. Names are interned, so equal names have equal addresses. */
 static bool take_name(struct perun *perun, uint32_t metric, const char *name)
 {
     struct pf_run *run = perun->data.run;

@@ -359,7 +359,7 @@ struct perun {
     uint32_t *units;         /* for each metric: the first unit found after its amounts, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
-    struct pf_ids taken;         /* the addresses of the metrics' names, while these are made */
+    struct pf_ids taken;         /* addresses of the names of metrics, while the names are made */
     struct perun_points *points; /* NULL: the file has no models */
 
     struct pf_column *resource_columns; /* room for PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
