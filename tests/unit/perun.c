@@ -245,6 +245,16 @@ static void test_columns_of_time_and_thread(void)
     file_close(&file);
 }
 
+static void test_equal_names(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":[{\"uid\":\"f\",\"type\":\"a\",\"subtype\":\"b\",\"amount\":1},"
+                "{\"uid\":\"f\",\"type\":\"a(b)\",\"amount\":2}]}");
+    table_is(&file, "values", "all,f,a(b).amount,1|all,f,a(b).amount #1,2|",
+             "a metric whose name is taken has its number in its name");
+    file_close(&file);
+}
+
 static void test_long_time(void)
 {
     char json[1024] = "{\"header\":{},\"resources\":[{\"uid\":\"a\",\"snapshot\":0,\"amount\":1,\"time\":\"a";
@@ -707,6 +717,7 @@ int main(void)
     test_sums();
     test_sums_of_columns();
     test_columns_of_time_and_thread();
+    test_equal_names();
     test_long_time();
     test_many_sums();
     test_metrics();
