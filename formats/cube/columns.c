@@ -61,10 +61,31 @@ static void copy_metric(struct copying *copying, const struct pf_cube_metric *me
     }
 }
 
+/*
+ * Returns false if the copy would be larger than zlib can make of the file. Rows may share a stream or have none, so that a few bytes in
+ * the file become a row.
+ */
+static bool is_size_plausible(const struct pf_cube *cube)
+{
+    uint64_t left = pf_input_size(cube->input) * PF_CUBE_RATIO_MAX;
+    for (size_t m = 0; m < cube->n_metrics; m++) {
+        const struct pf_cube_metric *metric = &cube->metrics[m];
+        uint64_t row = pf_cube_row_size(cube, metric);
+        if (!metric->has_data || !row)
+            continue;
+        if (metric->rows > left / row)
+            return false;
+        left -= metric->rows * row;
+    }
+    return true;
+}
+
 void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
                           uint64_t limit)
 {
     struct copying *copying = PF_OWN(run, calloc(1, sizeof *copying), free);
+    if (!is_size_plausible(cube))
+        return;
     PF_OWN(run, columns, pf_cube_columns_free);
     columns->store = pf_run_memory(run, pf_store_new(limit));
     columns->base = pf_run_memory(run, calloc(cube->n_metrics + 1, sizeof *columns->base));

@@ -187,11 +187,17 @@ static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct
  * limit is in an unlinked temporary file.
  */
 struct pf_cube_columns {
-    struct pf_store *store;
-    uint64_t *base; /* the offset of each metric's copy in the store */
+    struct pf_store *store; /* NULL: no copy */
+    uint64_t *base;         /* the offset of each metric's copy in the store */
 };
 
-/* Makes the copy, and keeps up to `limit` bytes of it in memory. */
+/* Maximum compression ratio of zlib. */
+enum { PF_CUBE_RATIO_MAX = 1032 };
+
+/*
+ * Makes the copy, and keeps up to `limit` bytes of it in memory. Makes none if it would be more than PF_CUBE_RATIO_MAX times as large as
+ * the file; values of one location are then read from the file.
+ */
 void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
                           uint64_t limit);
 void pf_cube_columns_free(struct pf_cube_columns *columns);

@@ -8,7 +8,6 @@
 enum {
     PIECE = 4 * 1024,    /* bytes per read if `ahead` is set */
     SMALL = 1024 * 1024, /* matrices of up to this many bytes are read whole if `ahead` is set */
-    RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
     STREAM_MORE = 64,    /* a stream has at most 5/4 of the row's size plus this many bytes */
 };
 
@@ -57,7 +56,7 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
 {
     const struct pf_cube_range *range = &metric->streams[row];
     uint64_t size = pf_cube_row_size(reader->cube, metric);
-    if (!range->size || size / RATIO_MAX > range->size || size > UINT32_MAX / 2 ||
+    if (!range->size || size / PF_CUBE_RATIO_MAX > range->size || size > UINT32_MAX / 2 ||
         range->size > size + size / 4 + STREAM_MORE)
         return 0;
     const unsigned char *bytes = metric_bytes_at(reader, metric, range->offset, (size_t)range->size, error);

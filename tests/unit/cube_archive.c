@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/cube/cube.h"
+#include "formats/cube/cubex.h"
 #include "formats/driver_extra.h"
 #include "tests/unit/cube_fixture.h"
 
@@ -264,6 +264,41 @@ static void a_damaged_stream_is_one_row(void)
     tear_down(&fixture);
 }
 
+/* Each row takes 24 bytes in the file, and 96 KB if its elements are written for all threads. */
+static void rows_without_streams_are_not_copied(void)
+{
+    enum { ROWS = 13000, LOCATIONS = 13000 };
+    struct fixture fixture;
+    struct bytes tar = {0}, anchor = {0}, data = {0};
+    char text[64];
+    put(&anchor, "<cube version='4'><metrics>", 27);
+    put(&anchor, METRIC(0, "EXCLUSIVE", "t", "DOUBLE"), sizeof METRIC(0, "EXCLUSIVE", "t", "DOUBLE") - 1);
+    put(&anchor, "</metrics><program><region id='0'/>", 35);
+    for (int i = 0; i < ROWS; i++)
+        put(&anchor, text, (size_t)snprintf(text, sizeof text, "<cnode id='%d' calleeId='0'/>", i));
+    put(&anchor, "</program><system><systemtreenode Id='0'><locationgroup Id='0'>", 63);
+    for (int i = 0; i < LOCATIONS; i++)
+        put(&anchor, text, (size_t)snprintf(text, sizeof text, "<location Id='%d'/>", i));
+    put(&anchor, "</locationgroup></systemtreenode></system></cube>", 49);
+    put(&data, "ZCUBEX.DATA", 11);
+    put_number(&data, ROWS, 8, false);
+    put_zeros(&data, (size_t)24 * ROWS);
+    put_index(&tar, "0.index", NULL, -1, false);
+    put_member(&tar, "0.data", data.at, data.size);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    open_fixture(&fixture, &tar);
+    fixture.result = fixture.result || pf_model_load(&fixture.model, PF_MODELLED, &fixture.error) ||
+                     pf_cube_driver.load(&fixture.model, PF_DERIVED, &fixture.error);
+    ok(!fixture.result && !((struct pf_cubex *)fixture.model.state)->columns.store,
+       "rows that would take a thousand times the size of the file are not copied");
+    char *values = fixture.result ? NULL : values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
+    is(values, "", "rows that are not copied are read from the file");
+    free(values);
+    tear_down(&fixture);
+    forget(&anchor);
+    forget(&data);
+}
+
 static void streams_may_stand_in_any_order(void)
 {
     struct bytes tar = {0}, data = {0};
@@ -338,6 +373,7 @@ int main(void)
     positions_may_be_wrong();
     metrics_that_share_rows_are_limited();
     a_damaged_stream_is_one_row();
+    rows_without_streams_are_not_copied();
     streams_may_stand_in_any_order();
     streams_may_be_empty();
     return done();
