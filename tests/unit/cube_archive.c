@@ -291,7 +291,8 @@ static void rows_without_streams_are_not_copied(void)
                      pf_cube_driver.load(&fixture.model, PF_DERIVED, &fixture.error);
     ok(!fixture.result && !((struct pf_cubex *)fixture.model.state)->columns.store,
        "rows that would take a thousand times the size of the file are not copied");
-    char *values = fixture.result ? NULL : values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
+    char *values =
+        fixture.result ? NULL : values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
     is(values, "", "rows that are not copied are read from the file");
     free(values);
     tear_down(&fixture);
