@@ -118,7 +118,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     if (is_directory) {
         bool on_disk = pf_folder_fd(folder) >= 0, stored = on_disk && pf_stamp_is_settled(&stamp);
         return in_time && on_disk && pf_is_foreign(fs, &info->st)
-                   ? pf_probe_foreign(folder, name, info)
+                   ? pf_probe_foreign(pf_probe_folder, folder, name, info)
                    : pf_probe_folder(stored ? fs->probe_results : NULL, folder, name, info);
     }
     if (pf_probe_results_get(fs->probe_results, &stamp, name, info))

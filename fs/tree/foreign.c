@@ -24,6 +24,7 @@ struct foreign_probe {
     ino_t inode;
     uint64_t since; /* monotonic ms */
     unsigned users; /* the thread and the waiting operations */
+    pf_folder_probe *probe;
     struct pf_folder *folder;
     char name[NAME_MAX + 1];
     pthread_cond_t changed;
@@ -49,7 +50,7 @@ static void *run_probe(void *arg)
 {
     struct foreign_probe *probe = arg;
     struct pf_entry_info info = {0};
-    int failure = pf_probe_folder(NULL, probe->folder, probe->name, &info);
+    int failure = probe->probe(NULL, probe->folder, probe->name, &info);
     pf_folder_free(probe->folder);
     pf_lock_take(&lock);
     struct foreign_probe **at = &probes;
@@ -69,8 +70,8 @@ static void *run_probe(void *arg)
  * Starts a probe and adds it to `probes`. The thread and the caller have one reference each. Called with the lock held.
  * NULL: cannot start a thread, or out of memory or descriptors.
  */
-static struct foreign_probe *start_probe(const struct pf_folder *folder, const char *name,
-                                         const struct stat *st)
+static struct foreign_probe *start_probe(pf_folder_probe *how, const struct pf_folder *folder,
+                                         const char *name, const struct stat *st)
 {
     pthread_t thread;
     struct foreign_probe *probe = calloc(1, sizeof *probe);
@@ -84,6 +85,7 @@ static struct foreign_probe *start_probe(const struct pf_folder *folder, const c
     probe->inode = st->st_ino;
     probe->since = pf_monotonic_ms();
     probe->users = 2;
+    probe->probe = how;
     probe->folder = copy;
     strcpy(probe->name, name);
     pthread_cond_init(&probe->changed, NULL);
@@ -104,7 +106,8 @@ bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st)
     return st->st_dev != fs->device && major(st->st_dev) == 0;
 }
 
-int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_entry_info *info)
+int pf_probe_foreign(pf_folder_probe *how, const struct pf_folder *folder, const char *name,
+                     struct pf_entry_info *info)
 {
     const struct stat st = info->st;
     pf_lock_take(&lock);
@@ -114,10 +117,10 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
     if (probe)
         probe->users++;
     else
-        probe = start_probe(folder, name, &st);
+        probe = start_probe(how, folder, name, &st);
     if (!probe) {
         pf_lock_drop(&lock);
-        return pf_probe_folder(NULL, folder, name, info);
+        return how(NULL, folder, name, info);
     }
     uint64_t end = probe->since + WAIT_MS;
     struct timespec until = {.tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000};

@@ -236,10 +236,12 @@ void pf_entry_set_plain(struct pf_fs *fs, struct pf_entry *entry, const struct p
 bool pf_entry_is_plain(struct pf_fs *fs, const char *path, const struct stat *st, bool *folders);
 
 /*
- * Probes a folder with all drivers. Fills driver and probe result of *info; info->st must hold the folder's attributes.
- * The result is taken from `results` (may be NULL), or stored there if it depends only on the names in the folder. Returns 0
- * or a transient errno value.
+ * Probes a folder. Fills driver and probe result of *info; info->st must hold the folder's attributes. The result is taken from
+ * `results` (may be NULL), or stored there if it depends only on the names in the folder. Returns 0 or a transient errno value.
  */
+typedef int pf_folder_probe(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
+                            struct pf_entry_info *info);
+/* A pf_folder_probe that asks all drivers. */
 int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *folder, const char *name,
                     struct pf_entry_info *info);
 
@@ -248,10 +250,11 @@ int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *fo
 /* True if a file is on another file system than SOURCE and that file system has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
- * As pf_probe_folder, for a folder on a foreign file system; info->st must hold the folder's attributes. Sets
- * info->unprobed on a timeout.
+ * Runs `how`, without stored results, for a folder on a foreign file system: on a thread of its own, for which the caller waits
+ * at most 2 s. Sets info->unprobed on a timeout. Otherwise as pf_folder_probe.
  */
-int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
+int pf_probe_foreign(pf_folder_probe *how, const struct pf_folder *folder, const char *name,
+                     struct pf_entry_info *info);
 
 /* ---- probe_results.c ---------------------------------------------------------------------------- */
 
