@@ -108,7 +108,7 @@ static void test_deleted(const char *folder)
     await_descriptors(open - 1);
     ok(descriptors() < open, "a failed look-up closes the files of a deleted profile");
     await_descriptors(before);
-    ok(descriptors() == before,
+    ok(descriptors() <= before,
        "files of a deleted profile that is not looked up are closed after some seconds");
     pf_fs_free(fs);
 }
