@@ -246,8 +246,8 @@ void pf_pool_tick(struct pf_pool *pool)
 static void *ticking_thread(void *arg)
 {
     struct pf_pool *pool = arg;
-    struct timespec until = {0};
     pf_lock_take(&pool->lock);
+    struct timespec until = pf_monotonic_after(pool->tick_ms);
     while (!pool->closing) {
         if (!pool->jobs) {
             pool->ticker_waits = true;
