@@ -30,14 +30,14 @@ static bool has_word(const unsigned char *bytes, size_t size, const char *word)
     return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
-/* Returns the evidence in a page of the schema. */
+/* Returns the bits of evidence that a page of the schema contains. */
 static unsigned evidence_in_page(const unsigned char *page, size_t size)
 {
     bool events = has_word(page, size, "CUPTI_ACTIVITY_KIND_") || has_word(page, size, "NVTX_EVENTS");
     return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
-/* Searches the children of the first page, with `page` as a buffer of page_size bytes. Returns `seen` together with their evidence. */
+/* Reads children of the page `first` into `page`, which has page_size bytes. Returns `seen` with the evidence in these children. */
 static unsigned evidence_in_children(unsigned seen, struct pf_probe *probe, const unsigned char *first,
                                      size_t page_size, unsigned char *page)
 {

@@ -10,7 +10,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
     return !memcmp(&tallies->items.at[number].key, key, sizeof(struct nsight_tally_key));
 }
 
-/* Returns the index of the item with this key. Adds the item if the key is new. */
+/* Returns the index of the tally with this key. Adds the tally if the key is new. */
 static uint32_t tally_number_of(struct pf_run *run, struct nsight_tallies *tallies,
                                 const struct nsight_tally_key *key)
 {
@@ -46,7 +46,7 @@ struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_
 
 enum { COLUMNS_MAX = 7 };
 
-/* Adds a row of a table of sums, whose columns nsight.c defines. */
+/* Adds a tally as a row to its table of sums. nsight.c defines the table's columns. */
 static void add_tally_row(struct pf_build *build, const struct nsight_tally *tally)
 {
     uint32_t sum = tally->key.sum;
@@ -76,7 +76,7 @@ static int compare_text(const struct pf_cell *a, const struct pf_cell *b)
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* Orders by table, context and name. */
+/* Orders tallies by table, context and name. */
 static int by_row(const void *left, const void *right, void *strings)
 {
     const struct nsight_tally_key *a = &((const struct nsight_tally *)left)->key,

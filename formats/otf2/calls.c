@@ -59,7 +59,7 @@ static void otf2_warn(struct follow *follow, const char *code, const char *what,
 
 /* ---- regions ------------------------------------------------------------------------------------ */
 
-/* Returns the number of a region that is defined or has been entered, else OTF2_NONE. */
+/* Returns the number of a region; OTF2_NONE if the region is undefined and was never entered. */
 static uint32_t find_region(const struct follow *follow, uint32_t id)
 {
     uint32_t place = otf2_place(&follow->state->definitions, OTF2_REGIONS, id);
@@ -242,7 +242,7 @@ static void take_readings(struct follow *follow, struct otf2_event *event)
                                                       otf2_text_of(definitions, member, OTF2_MEMBER_UNIT),
                                                       otf2_text_of(definitions, member, OTF2_NAME)};
         pf_build_row(follow->build, OTF2_READINGS, cells);
-        if (!class[OTF2_CLASS_OCCURRENCE]) /* strict: read at each enter and leave */
+        if (!class[OTF2_CLASS_OCCURRENCE]) /* 0 is strict: read at each enter and leave */
             otf2_add_counter_value(follow, place, bits);
     }
 }

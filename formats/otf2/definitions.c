@@ -59,7 +59,7 @@ const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64
     return class || !instance ? class : otf2_find(definitions, OTF2_CLASSES, instance[OTF2_INSTANCE_CLASS]);
 }
 
-enum { ALL_LOCATIONS = 4, SELF = 6 }; /* values of the type of a group */
+enum { ALL_LOCATIONS = 4, SELF = 6 }; /* values of OTF2_GROUP_TYPE */
 
 struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t comm, uint64_t rank)
 {
@@ -98,7 +98,7 @@ static const struct {
     [22] = {OTF2_COMMS, "iii"},
 };
 
-/* Appends at most `count` items to a list, as many as the record has. Returns the index of the first. */
+/* Appends up to `count` items of the record to a list, fewer if the record ends. Returns the index of the first. */
 static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64_t count, unsigned width,
                           struct otf2_fields *fields)
 {
@@ -133,8 +133,8 @@ static void add_definition(struct otf2_state *state, enum otf2_kind kind, const 
 }
 
 /*
- * Reads a field of this form. A list is returned as the index of its first item; `count`, the value of the preceding
- * field, is its length.
+ * Reads a field; `form` is its letter in `records`. For a list, appends the items and returns the index of the first; `count`, the value
+ * of the preceding field, is the list's length.
  */
 static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, struct otf2_fields *from)
 {
@@ -174,7 +174,7 @@ static void take_definition(struct otf2_state *state, struct otf2_record *record
                       "definition of kind %u is too short: skipped", record->type);
 }
 
-/* Per paradigm, the first ALL_LOCATIONS group wins. */
+/* Sets definitions->all_locations. The first group of all locations in each paradigm wins. */
 static void index_groups(struct otf2_definitions *definitions)
 {
     const uint64_t *group;

@@ -24,10 +24,7 @@ static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
         *PF_PUSH(events->state->build->run, events->offsets) = offset;
 }
 
-/*
- * Adds the pairs of an id mapping, local id to global id. A dense list has only global ids, those of the local ids 0,
- * 1, 2 and so on.
- */
+/* Adds the pairs of an id mapping, local id to global id. A dense list omits the local ids, which are 0, 1, 2 and so on. */
 static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {
@@ -41,7 +38,7 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             continue;
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
-            /* PF_NO_ID is reserved. The id that replaces it is undefined, too. */
+            /* PF_NO_ID is reserved; PF_NO_ID - 1, which no real file defines, replaces it. */
             uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1;
             if (!fields->bad && value != UINT64_MAX)
                 pf_run_check(build->run, pf_ids_set(&events->maps[kind], id, mapped, build->run->error));
@@ -49,10 +46,7 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
     }
 }
 
-/*
- * Reads the location's own definitions, up to any damage. If there are none, the location's ids and times are treated
- * as global.
- */
+/* Reads the location's own definitions, up to the first damage. If there are none, the location's ids and times are treated as global. */
 static void read_own(struct otf2_events *events, uint64_t location)
 {
     enum { MAPPING = 5, CLOCK_OFFSET = 6 };

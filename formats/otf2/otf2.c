@@ -159,7 +159,7 @@ static void open_archive(struct pf_build *build)
 
 /* ---- partitions and metrics --------------------------------------------------------------------- */
 
-/* Adds the partition of a location, named by its id. */
+/* Adds the partition of a location. The location's id is the partition's name. */
 static void add_location(struct otf2_state *state, const uint64_t *location)
 {
     static const char *const types[] = {"UNKNOWN", "CPU_THREAD", "ACCELERATOR_STREAM", "METRIC"};
@@ -213,7 +213,7 @@ static void otf2_add_counter(struct otf2_state *state, uint32_t member)
  */
 static void otf2_add_metrics(struct otf2_state *state)
 {
-    enum { VALUES = 15 }; /* mask of the mode's bits for accumulated (0), absolute or relative values */
+    enum { VALUES = 15 }; /* mask of the bits of a mode for accumulated (0), absolute or relative values */
     const struct otf2_definitions *definitions = &state->definitions;
     uint32_t members = otf2_count(definitions, OTF2_MEMBERS);
     const uint64_t *class;

@@ -89,7 +89,7 @@ struct otf2_state {
     struct otf2_anchor anchor;
     struct pf_input *global;
     struct otf2_definitions definitions; /* valid from PF_PARTITIONED on */
-    /* While events are read: by place of a counter, its metric. -1: none; -2: the counter has the name of a built-in metric. */
+    /* Metric of each counter, by place; valid while events are read. -1: none; -2: the counter has the name of a built-in metric. */
     int *counter;
     uint32_t *unknown; /* ids of undefined regions, whose numbers follow those of the defined ones */
     size_t n_unknown, unknown_room;
@@ -139,10 +139,7 @@ struct pf_cell otf2_text_of(const struct otf2_definitions *definitions, const ui
 struct pf_cell otf2_name_of(const struct otf2_definitions *definitions, const uint64_t *thing,
                             unsigned field);
 
-/*
- * Returns the metric class of a metric event. The event's id is that of a class or of an instance of one. NULL if
- * undefined.
- */
+/* Returns the metric class of a metric event, whose `id` refers to a class or to an instance of a class. NULL if undefined. */
 const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64_t id);
 
 /* Returns the id of the location that has a rank in a communicator; absent if unknown. */
@@ -171,8 +168,8 @@ struct otf2_offset {
 enum otf2_mapped { OTF2_MAP_REGION, OTF2_MAP_METRIC, OTF2_MAP_COMM, OTF2_MAPS };
 
 /*
- * A reader of the events of one location. It reads the location's file of events, and its own definitions with clock
- * corrections and id mappings. Not thread-safe.
+ * A reader of the events of one location. It also reads the location's own definitions, which hold clock corrections and id mappings. Not
+ * thread-safe.
  */
 struct otf2_events {
     struct otf2_state *state;

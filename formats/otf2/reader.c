@@ -73,10 +73,7 @@ static bool is_bare(uint8_t type)
     return type <= 30 && memchr(bare, type, sizeof bare);
 }
 
-/*
- * Makes at least `want` bytes from reader->at on available, or all that the file has. Returns their number; -1 with
- * *error filled.
- */
+/* Loads `want` bytes or more at reader->at into the window; fewer at the end of the file. Returns their number; -1 with *error filled. */
 static ssize_t otf2_peek(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
 {
     uint64_t left = reader->size > reader->at ? reader->size - reader->at : 0;
@@ -124,7 +121,7 @@ static void skip_chunk(struct otf2_reader *reader)
     reader->at += reader->over ? 0 : left;
 }
 
-/* Skips the zero bytes at reader->at that are in the window, at least one. */
+/* Skips the zero byte at reader->at and the zero bytes after it that are in the window. */
 static void skip_zeros(struct otf2_reader *reader, size_t have)
 {
     const unsigned char *bytes = reader->here;

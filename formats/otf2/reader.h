@@ -50,8 +50,8 @@ int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_
 void otf2_reader_close(struct otf2_reader *reader);
 
 /*
- * Reads the next record; records that only structure the file are skipped. Returns 1 with *record filled; 0 at the end;
- * -1 with *error filled: EINVAL, with its offset, if the file is truncated or damaged.
+ * Reads the next record; records that only structure the file are skipped. Returns 1 with *record filled; 0 at the end; -1 with *error
+ * filled: EINVAL, with the offset of the damage, if the file is truncated or damaged.
  */
 int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_error *error);
 
