@@ -12,8 +12,8 @@ enum {
 };
 
 /*
- * Columns to which perf 3 to 6 (tools/perf/builtin-script.c) pads a number on the left. They distinguish numbers where
- * other fields are not printed.
+ * Widths to which perf 3 to 6 (tools/perf/builtin-script.c) pads numbers on the left. Where other fields are not printed, only the width
+ * distinguishes the numbers.
  */
 enum {
     TID_WIDTH = 5,      /* "%5d"; newer versions of perf 6: "%7d" */
@@ -199,7 +199,7 @@ static void set_comm(struct perf_header *header, const char *start, const char *
 static bool perf_parse_header(struct pf_slice line, struct perf_header *header)
 {
     header->line = line.at;
-    if (!memchr(line.at, ':', pf_size(line))) /* the end of a time or an event */
+    if (!memchr(line.at, ':', pf_size(line))) /* a time or an event ends in a colon */
         return false;
     struct pf_slice text = skip_guest(line);
     const char *start = text.at;
@@ -255,7 +255,7 @@ bool perf_has_wide_address(struct pf_slice line)
 {
     struct pf_slice text = line;
     pf_skip_blanks(&text);
-    if (pf_size(line) && *line.at == '\t') /* not a weak header */
+    if (pf_size(line) && *line.at == '\t') /* a weak header does not begin with a tab */
         return false;
     for (int i = 0; i < WEAK_WORDS_MAX && pf_size(text); i++) {
         struct pf_slice word = pf_take_word(&text);
@@ -267,9 +267,8 @@ bool perf_has_wide_address(struct pf_slice line)
 }
 
 /*
- * Returns true for a side-band record or a metric. Fields of a header precede the record's name (or `metric:`); among
- * these, only the time ends in a colon. Fills header->time or header->tid if that field directly precedes the name;
- * other fields are not filled.
+ * Returns true for a side-band record or a metric. The record's name (or `metric:`) follows fields of a header, of which only the time
+ * ends in a colon. Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)
 {
@@ -343,8 +342,8 @@ static struct pf_slice without_offset(struct pf_slice text)
 }
 
 /*
- * Returns the opening parenthesis of the dso, or NULL. It follows the symbol's offset or `[unknown]`, or precedes a path or `[`. Other
- * parentheses belong to the symbol, except a group at the end of the text.
+ * Returns the opening parenthesis of the dso, or NULL. This parenthesis follows the symbol's offset or `[unknown]`, or precedes a path or
+ * `[`. Any other parenthesis belongs to the symbol, unless its group ends the text.
  */
 static const char *find_dso(struct pf_slice text)
 {
@@ -361,7 +360,7 @@ static const char *find_dso(struct pf_slice text)
     return last_group(text);
 }
 
-/* Returns the symbol of a text without a dso. It ends at its offset or at further fields. */
+/* Returns the symbol at the start of a text without a dso, up to the symbol's offset or to further fields. */
 static struct pf_slice before_fields(struct pf_slice text)
 {
     static const char *const fields[] = {"  ", " ABI:", " ilen: ", " insn: ", " 0x"};
@@ -515,7 +514,7 @@ bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *nu
     return known;
 }
 
-/* `AX:0x1` */
+/* True for a register and its value, such as `AX:0x1`. */
 static bool is_register(struct pf_slice word)
 {
     const char *at = word.at;
@@ -544,7 +543,7 @@ static bool perf_is_listing(struct pf_slice text)
     return pf_size(text) && text.end[-1] == ':' && !is_address(pf_take_word(&text));
 }
 
-/* True for further fields of a sample on a line that starts with a field's name. */
+/* True for a line that begins with the name of a further field of a sample. */
 static bool is_named_field(struct pf_slice line)
 {
     static const char *const names[] = {"ABI:", "ilen:", "insn:", "IPC:", "=>", "BPF"};

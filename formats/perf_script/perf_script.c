@@ -90,7 +90,7 @@ struct perf_script {
     bool strong;              /* a header with a tid, and a time or an event, has been read */
     bool weak;                /* a weak header has begun a sample */
     bool skipping;            /* skipping lines that continue a record */
-    /* A line that may be a weak header, which the next line decides. If there is none, pending_size is 0. */
+    /* A line that may be a weak header; the next line decides. pending_size is 0 if there is none. */
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
@@ -100,11 +100,11 @@ struct perf_script {
     bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;
     PF_LIST(pf_int128) elsewhere; /* by metric: values of samples whose innermost frame has no source line */
-    struct pf_sorter *times;      /* of all samples with a time: thread, number, time, context */
+    struct pf_sorter *times;      /* record per sample with a time: thread, number, time, context */
     uint64_t n_times;
 };
 
-/* Parses a decimal number times 10^places. Returns false, with *value 0, if it is invalid or exceeds 64 bits. */
+/* Multiplies a decimal number by 10^places. Returns false, with *value 0, if the number is invalid or the product exceeds 64 bits. */
 static bool perf_parse_decimal(struct pf_slice word, int places, int64_t *value)
 {
     pf_int128 wide = 0;
@@ -196,7 +196,7 @@ static void add_to_line(struct perf_script *script, uint32_t metric, pf_int128 v
         *PF_ITEM(script->build->run, script->elsewhere, metric) += value;
 }
 
-/* Makes the table of source lines if the file has any. */
+/* Makes the table of source lines if the file has source lines. */
 static void end_lines(struct perf_script *script)
 {
     const struct pf_source_line none = {.name = PF_NO_STRING, .file = PF_NO_STRING};
@@ -305,8 +305,8 @@ static void decide_kept_line(struct perf_script *script, enum perf_kind next)
 }
 
 /*
- * Handles a line. A frame or header within which the file ends is skipped as truncated (`cut`) if it lacks a dso or event that earlier
- * lines had.
+ * Handles a line. Skips a frame or header as truncated (`cut`) if the file ends within it and its dso or event, which earlier lines have,
+ * is missing or incomplete.
  */
 static void perf_read_line(struct pf_build *build, const struct pf_line *line)
 {
@@ -381,7 +381,7 @@ static void perf_read_file(struct pf_build *build)
         pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file is truncated within a line");
 }
 
-/* Copies the machine's description from `perf script --header`, in lines `# hostname : vm`. */
+/* Copies lines such as `# hostname : vm` from the output of `perf script --header` to info.txt. */
 static void perf_open_file(struct pf_build *build)
 {
     static const char *const keys[][2] = {{"# hostname :", "Host"},       {"# cmdline :", "Command"},

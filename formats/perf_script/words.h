@@ -37,7 +37,7 @@ static inline bool is_cpu(struct pf_slice word)
            perf_is_number((struct pf_slice){word.at + 1, word.end - 1});
 }
 
-/* Flags of the processor's mode or of a context switch: `K`, `Sp`, `d..` */
+/* True for flags of the processor's mode or of a context switch: `K`, `Sp`, `d..` */
 static inline bool is_misc(struct pf_slice word)
 {
     const char *at = word.at;
@@ -95,8 +95,8 @@ static inline bool has_branch(struct pf_slice text)
 }
 
 /*
- * Returns true if the text contains a word. `rare` is a character of the word that few lines have. Searching it first
- * is faster.
+ * Returns true if the text contains `word`. `rare` is a character of the word that few lines have: searching for this character first is
+ * faster.
  */
 static inline bool line_holds(struct pf_slice text, const char *word, char rare)
 {
