@@ -26,7 +26,7 @@ enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 /* Entries between two checks of the pass. */
 enum { ENTRIES_A_STEP = 4096 };
 
-/* Columns, in the order of the table. Those whose values may need CSV quotes follow those whose values never do. */
+/* Columns, in the order of the table: first those whose values never need CSV quotes, then those whose values may. */
 enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
 static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
@@ -43,7 +43,7 @@ static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
 struct index {
     struct pf_rows *rows;
     struct pf_table table;
-    struct pf_strings *names, *targets; /* of the links, each with its NUL */
+    struct pf_strings *names, *targets; /* names and targets of the links, with their NULs */
     struct pf_link *links;
     size_t n_links;
     struct pf_model_extra extra;
@@ -68,7 +68,7 @@ static const unsigned char *take(struct bytes *left, size_t size)
     return at;
 }
 
-/* The number of strings that follow the path, and the column of each. */
+/* The number of strings that follow the path of an entry, and the column of each string. */
 struct layout {
     unsigned strings, columns[6];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metrics and their sums, from a walk over the rows of the pass. */
+/* Makes the metrics and their sums, by a walk over the rows of all items. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "formats/perun/perun.h"
 
-/* The key of a metric: type and subtype (strings of the tree), and a field. */
+/* The key of a metric: the numbers of its type and subtype in the tree's strings, and of its field. */
 struct perun_metric {
     uint32_t type, subtype, field;
 };

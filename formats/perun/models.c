@@ -8,8 +8,8 @@
 #include "formats/perun/perun.h"
 
 /*
- * The columns stats and other of models.csv are held in memory. Once they have TEXTS_MAX bytes, further texts are cut at SHORT_TEXT
- * bytes. data->model_values has all values in any case.
+ * The columns `stats` and `other` of models.csv are held in memory. Once their texts have TEXTS_MAX bytes, further texts are cut at
+ * SHORT_TEXT bytes. data->model_values has all values in any case.
  */
 enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
@@ -57,8 +57,8 @@ struct draft {
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
     FILE *out;
     size_t start[PERUN_MODEL_COLUMNS]; /* offset in `out` of a generated cell's text */
-    size_t limit;                      /* maximum bytes of stats and of other */
-    bool cut;                          /* stats or other exceeded the limit */
+    size_t limit;                      /* maximum bytes of `stats`, and of `other` */
+    bool cut;                          /* `stats` or `other` exceeded the limit */
 };
 
 static void begin_text(struct draft *draft, int column)
@@ -86,7 +86,7 @@ static void end_text(struct draft *draft, int column)
     draft->cells[column] = pf_text(NULL, model_text_size(draft, column));
 }
 
-/* Prints a number like Python: an integer as 0, a float as 0.0. Prints nothing for other values. */
+/* Prints a number as Python does: 0 for an integer, 0.0 for a float. Prints nothing for other values. */
 static void print_number(FILE *out, struct json_object *value)
 {
     char text[PF_NUMBER_MAX], *end = text;
@@ -115,7 +115,10 @@ static double double_of(struct json_object *value)
 
 /* ---- parts of a model --------------------------------------------------------------------------- */
 
-/* Reads kind and method. In files of release 0.16, a model without coefficients has its kind in `method`, and no `model`. */
+/*
+ * Reads the members `model` (the kind) and `method`. In files of release 0.16, a model without coefficients has its kind in `method`, and
+ * no `model`.
+ */
 static void read_kind(struct draft *draft)
 {
     struct json_object *kind = pf_tree_get(draft->json, "model"),
@@ -251,7 +254,7 @@ static void print_short(FILE *out, const char *before, double value, const char 
     fprintf(out, "%s%.3g%s", before, value, behind);
 }
 
-/* Prints a term after the first one: " + 2 * x". */
+/* Prints a term after the first one of a formula: " + 2 * x". */
 static void print_term(FILE *out, double factor, const char *of)
 {
     print_short(out, signbit(factor) ? " - " : " + ", fabs(factor), of);

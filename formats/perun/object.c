@@ -199,10 +199,7 @@ void perun_read_object(struct perun_reading *reading)
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-/*
- * Returns the region of an object that is in no snapshot or global region. This is the snapshot that the object names,
- * or data->none.
- */
+/* Returns the region of an object outside all snapshots and global regions: the snapshot that the object names, or data->none. */
 static uint32_t region_of(struct perun_reading *reading)
 {
     struct perun_data *data = reading->data;

@@ -17,7 +17,7 @@ const char *const perun_kinds[] = {"function", "command", "none"};
 /* Slots of the direct-mapped cache of contexts. */
 enum { SLOTS = 65536 };
 
-/* Maximum number of an object's values in its name (real objects have at most five); maximum size of a name in bytes. */
+/* Maximum number of values of an object that its name consists of (real objects have at most five); maximum size of a name in bytes. */
 enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
 
 struct step {
@@ -86,8 +86,8 @@ static unsigned rank_of(const char *key)
 enum { KEY_MAX = 256 };
 
 /*
- * Unknown keys are ordered by a decimal number, as Perun orders them. The digits of this number are the decimal codes of the key's
- * characters, each increased by 6 and appended. Returns the number of digits.
+ * Prints the decimal number by which Perun orders unknown keys. Its digits are the codes of the key's characters, each increased by 6 and
+ * printed one after the other. Returns the number of digits.
  */
 static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
 {
@@ -226,7 +226,7 @@ static bool is_outermost(struct json_object *frame)
             !json_object_object_get_ex(frame, "function", &value));
 }
 
-/* Adds the steps of a trace, outermost first. Returns true if the file has them in this order. */
+/* Adds the steps of a trace, outermost first. Returns true if the trace is written in this order. */
 static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
 {
     if (raw->token.event != PF_JSON_ARRAY)
@@ -241,7 +241,7 @@ static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
     return outermost;
 }
 
-/* Makes a step from the uid. The step's name is PERUN_NONE if the uid is missing, and as in the file if the uid is a number. */
+/* Makes a step from the uid. The step's name is PERUN_NONE if the uid is missing. A number is named as it is written in the file. */
 static struct step read_uid(struct perun_paths *paths, const struct perun_raw *raw)
 {
     const struct pf_json_token *token = &raw->token;

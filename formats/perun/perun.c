@@ -91,8 +91,8 @@ static void read_start(struct pf_run *run, void *arg)
 }
 
 /*
- * Reads the properties in the first OPEN_MAX_BYTES. Leaves it to the pass to report damage, with one exception. If a
- * text ends before any resources or models, opening fails, since there is nothing to show.
+ * Reads the properties in the first OPEN_MAX_BYTES. Damage is left to the pass to report, except that opening fails if the text of a
+ * profile that is not a stored object ends before any resources or models, since there is nothing to show.
  */
 static void read_start_of(struct pf_run *run, struct perun *perun)
 {
@@ -315,7 +315,7 @@ static void find_header_type(struct perun *perun)
     perun->header_type = type.type == PF_TEXT ? perun_string(&perun->data, type.text, type.size) : PERUN_NONE;
 }
 
-/* Loads stage PF_PARTITIONED, which is the pass over the JSON, the snapshots, and the columns of resources.csv. */
+/* Loads stage PF_PARTITIONED: runs the pass over the JSON, then makes the partitions and the columns of resources.csv. */
 static void load_data(struct pf_run *run, void *arg)
 {
     struct perun *perun = arg;

@@ -65,8 +65,8 @@ struct perun_field {
 /* ---- results of the pass ------------------------------------------------------------------------ */
 
 /*
- * One of these: a resource object, which is one row; a type with columns, which has many rows; an entry of
- * resource_type_map, which holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
+ * A resource object, which is one row; or a type with columns (regions.c), which has many rows; or an entry of resource_type_map, which
+ * holds the members that all rows of a type share. Texts are strings of the tree, or PERUN_NONE.
  */
 struct perun_item {
     uint64_t first, rows; /* number of the first row; number of rows; both unused in an entry */
@@ -104,7 +104,7 @@ struct perun_data {
     struct perun_field *field_list;
     size_t fields_room;
 
-    struct pf_store *items, *entries; /* struct perun_item; those of resource_type_map are in `entries` */
+    struct pf_store *items, *entries; /* of struct perun_item; `entries`: those of resource_type_map */
     struct pf_store *values;          /* struct perun_value */
     struct pf_store *columns;         /* the cells of types with columns, as struct pf_cell */
     struct pf_store *texts;           /* the bytes of texts in values and columns */
@@ -299,13 +299,13 @@ struct perun_walk {
     struct pf_store_window items, entries, values;
     uint64_t number;        /* number of the current row */
     uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current item; for a type: its entry, with the type's `first` and `rows` */
+    struct perun_item item; /* the current item; for a type: its entry in resource_type_map, but the type's `first` and `rows` */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* the value is in a column, and differs by row */
         uint64_t first;                      /* in a column: index of the first cell in data->columns */
         struct pf_store_window cells, texts; /* windows on data->columns and data->texts */
-    } * cells; /* of the current row: n_columns columns, then the values that all rows of the item share */
+    } * cells; /* of the current row: first n_columns columns, then the values that all rows of the item share */
     size_t n_columns, n_cells, room;
 };
 
@@ -415,7 +415,7 @@ struct perun_model {
     bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
-        n_values; /* values of buckets or points: index of the first in data->model_values; number */
+        n_values; /* n_values values of buckets or points, from index `values` of data->model_values on */
 };
 
 /*
@@ -427,7 +427,7 @@ void perun_points_add(struct pf_run *run, struct perun_points *points, const str
 void perun_points_finish(struct pf_run *run, struct perun_points *points);
 void perun_points_free(struct perun_points *points);
 
-/* Numbers of the columns of models.csv and points.csv, and these columns. */
+/* The number of columns of models.csv and of points.csv, and these columns. */
 enum { PERUN_MODEL_COLUMNS = 12, PERUN_POINT_COLUMNS = 4 };
 extern const struct pf_column perun_model_columns[PERUN_MODEL_COLUMNS],
     perun_point_columns[PERUN_POINT_COLUMNS];

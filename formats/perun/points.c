@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table points in a model's folder has a row for each resource with the model's uid: x, y and the model's value at x. Rows are ordered
- * by x.
- * Loading stage PF_MODELLED makes a sorted list of points for each uid and pair of fields (x and y). Models of the same uid and fields
- * share a list. A row's number is the index of its point in the list.
+ * The table `points` in a model's folder has a row for each resource with the model's uid: x, y and the model's value at x. Rows are
+ * ordered by x. Loading stage PF_MODELLED makes a sorted list of points for each uid and pair of fields (x and y). Models of the same uid
+ * and fields share a list. A row's number is the index of its point in the list.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,8 +79,8 @@ static double parametric(const struct perun_model *model, double x)
 }
 
 /*
- * Finds the model's value for point i of n, whose x is `x`. Sets *place to the index of this value among the values of the model's buckets
- * or points. Returns false if the model has no such value.
+ * Finds the model's value for point i of the n points, whose x is `x`. Sets *place to this value's index among the values of the model's
+ * buckets or points. Returns false if the model has no such value.
  */
 static bool place_of(const struct perun_model *model, double x, uint64_t i, uint64_t n, uint64_t *place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The top level of a profile, whose regions may come in any order. `resources` is a list of resources, or an object of types with columns.
- * The members that all rows of a type share are in the entry of `resource_type_map` with the type's key. This map may come before or
- * after `resources`.
+ * The top level of a profile, whose regions may come in any order. `resources` is a list of rows, or maps the key of each type to its
+ * columns of rows. `resource_type_map`, which may come before or after `resources`, maps this key to the members that all rows of the
+ * type share.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -114,8 +114,8 @@ static void read_column(struct perun_reading *reading)
 }
 
 /*
- * Returns an empty slot for a column of a field, in place of an earlier column of this field. Returns NULL if there are
- * too many columns.
+ * Returns an empty slot for the column of a field, which replaces an earlier column of the field. Returns NULL if there are too many
+ * columns.
  */
 static struct column *column_for(struct perun_type *type, uint32_t field)
 {
@@ -175,7 +175,7 @@ static void keep_type(struct perun_reading *reading)
     perun_append(data, data->items, &item, sizeof item);
 }
 
-/* Reads the columns of a type after its first token. */
+/* Reads the columns of a type after the first token of the type's object. */
 static void read_columns(struct perun_reading *reading)
 {
     struct perun_type *type = reading->type;
@@ -197,7 +197,7 @@ static uint64_t hash_of_name(const struct pf_json_token *name)
     return pf_siphash(0, name->text, name->size);
 }
 
-/* Reads an object of types after its first token. */
+/* Reads `resources` that is an object of types with columns, after the object's first token. */
 static void read_types(struct perun_reading *reading)
 {
     struct perun_type *type = reading->type;
@@ -279,7 +279,7 @@ static void read_models(struct perun_reading *reading)
 
 /* ---- snapshots and global ----------------------------------------------------------------------- */
 
-/* Reads the time of a region. It may come after the region's resources. */
+/* Reads the time of a region, which may come after the region's resources. */
 static void read_time(struct perun_reading *reading, uint32_t region)
 {
     struct pf_json_token token;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows from items, and the table resources. */
+/* Makes rows from items, and the table `resources`. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -54,8 +54,8 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
 }
 
 /*
- * Returns the slot for the cell of a field; NULL with *error filled. If there is a column of this field, the
- * column's slot is returned, because a value that all rows share replaces the cell of a column. Otherwise the slot is new.
+ * Returns the slot for the cell of a field; NULL with *error filled. If the field has a column, this is the column's slot, because a
+ * value that all rows share replaces the cell of a column. Otherwise the slot is new.
  */
 static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {
@@ -72,7 +72,7 @@ static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, stru
     return &walk->cells[i];
 }
 
-/* Adds the columns of a type, or the values of an entry or resource, which all its rows share. */
+/* Adds a cell for each column of a type, or for each value of an entry or resource. */
 static int add_cells(struct perun_walk *walk, const struct perun_item *item, struct pf_error *error)
 {
     for (uint32_t i = 0; i < item->n_values; i++) {
@@ -207,7 +207,7 @@ static int begin_resources(const struct pf_cursor *cursor, struct pf_numbers *nu
     return 0;
 }
 
-/* Fills the row of resources.csv. The column thread has the field `tid` or, if that is absent, `thread`. */
+/* Fills the row of resources.csv. The column `thread` shows the field `tid` or, if that is absent, the field `thread`. */
 static void fill_row(const struct perun *perun, const struct perun_walk *walk, struct pf_cell *row)
 {
     const struct perun_region *region = &walk->data->regions[walk->item.region];
