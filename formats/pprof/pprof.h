@@ -57,7 +57,7 @@ static inline struct pprof_message pprof_in(const struct pprof_field *field)
 /* Reads a varint of at most 10 bytes. Returns false if the message does not continue with one. */
 bool pprof_varint(struct pprof_message *message, uint64_t *value);
 
-/* A list of numbers. A field may add one number or, packed, several. */
+/* A list of numbers. A field has one number or, if packed, any number of them. */
 struct pprof_numbers {
     uint64_t *at;
     size_t n, room;
@@ -143,7 +143,7 @@ enum {
 /* A function. pprof_resolve sets the fields from `named` to `dropped`. */
 struct pprof_function {
     uint64_t name, system, file; /* indexes in the string table */
-    uint32_t named, filed; /* interned; PF_NO_STRING: none */
+    uint32_t named, filed; /* name and file, interned; PF_NO_STRING: none */
     uint32_t shown;        /* the file, if all functions of this name are in it */
     bool dropped;
     uint64_t offset; /* file offset */
@@ -156,7 +156,7 @@ struct pprof_mapping {
 
 struct pprof_line {
     uint64_t function, line;
-    uint32_t frame; /* a frame of pf_build_frame */
+    uint32_t frame; /* result of pf_build_frame */
 };
 
 struct pprof_location {

@@ -42,8 +42,8 @@ struct pprof_stacks {
     struct pprof_numbers locations, values;
     PF_LIST(struct label) labels;
     uint64_t offset;
-    struct pf_source_line leaf; /* source line of its innermost frame */
-    struct pf_cell id, name;    /* of its thread */
+    struct pf_source_line leaf; /* source line of the sample's innermost frame */
+    struct pf_cell id, name;    /* of the sample's thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
     uint64_t thread[4];        /* the thread's identity: text and number of its id, then of its name */
     struct pf_strings *keyed;  /* interned identities, so that samples do not compare long names */
@@ -102,7 +102,7 @@ static void pprof_keep_identity(struct pprof_stacks *stacks, const struct label 
     }
 }
 
-/* Returns false, with *wrong set, if the label is damaged. */
+/* Reads a label of the current sample. Returns false, with *wrong set, if the label is damaged. */
 static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *form,
                        const struct pprof_field *whole, unsigned best[2], const char **wrong)
 {
@@ -131,7 +131,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
 
 /* ---- one sample --------------------------------------------------------------------------------- */
 
-/* Returns false, with *wrong set, if the sample is damaged. */
+/* Reads a sample. Returns false, with *wrong set, if the sample is damaged. */
 static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *whole, const char **wrong)
 {
     const struct pprof_form *form = pprof_file_form.of[PPROF_SAMPLE];

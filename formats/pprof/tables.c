@@ -13,7 +13,7 @@ void pprof_step(struct pprof *pprof, int part, uint64_t offset)
     pf_run_check(build->run, pf_pass_step(done + (part ? total : 0), 2 * total, build->run->error));
 }
 
-/* Fails if the pass was cancelled. For loops over items in memory. */
+/* Fails the run if the pass was cancelled. Called by loops over items in memory. */
 static void check_pprof_pass(struct pprof *pprof)
 {
     pf_run_check(pprof->build->run, pf_pass_check(pprof->build->run->error));
@@ -40,8 +40,8 @@ int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const s
 enum { NUMBERS_MAX = 10 };
 
 /*
- * Reads a message of numbers, and calls `each` for the messages in it. The last of repeated numbers wins. Returns
- * false, after a warning, if the message is malformed.
+ * Reads the numbers of a message into `numbers`, by field number, and calls `each` for the messages in it. The last of repeated numbers
+ * wins. Returns false, after a warning, if the message is malformed.
  */
 static bool pprof_handle_message(struct pprof *pprof, const struct pprof_field *whole,
                                  const struct pprof_form *form, uint64_t numbers[NUMBERS_MAX + 1],

@@ -65,10 +65,7 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
     return true;
 }
 
-/*
- * Reads everything of a field except the content, and sets field->size to the content's size. Returns NULL, or a
- * description of the damage.
- */
+/* Reads a field up to its content, and sets field->size to the content's size. Returns NULL, or a description of the damage. */
 static const char *pprof_read_head(struct pprof_message *message, struct pprof_field *field)
 {
     uint64_t tag, size = 0;
