@@ -40,14 +40,14 @@ static const struct pf_column trace_columns[] = {TRACE_STACK, [TRACE_NAME] = {"n
 static const struct pf_column phased_columns[] = {TRACE_STACK, [TRACE_NAME] = {"phase", PF_PLAIN, 0},
                                                   [TRACE_NAME + 1] = {"name", PF_PLAIN, 0}};
 
-/* Sets run->memory and its bound, which depends on the size of the file. */
+/* Sets run->memory to `used`, and sets its bound, run->memory_most, by the size of the file. */
 static void begin_memory(struct pf_build *build, uint64_t used)
 {
     build->run->memory = used;
     build->run->memory_most = build->input ? pf_input_memory(build->input) : UINT64_MAX / 2;
 }
 
-/* A function to call in a run: one of the format's, or make_list or make_all. */
+/* A function to call in a run: a function of the format, make_list or make_all. */
 struct call {
     struct pf_build *build;
     void (*function)(struct pf_build *build);

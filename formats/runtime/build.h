@@ -63,9 +63,9 @@ struct pf_build_format {
     void (*read)(struct pf_build *build);
     void (*line)(struct pf_build *build, const struct pf_line *line);
     /*
-     * Optional: frees the memory that the driver's struct owns after the pass. Called when the model is closed. Also
-     * called after a failed pass, before the struct is reset to its contents at the end of `open`. If `read` fails
-     * after `list` has succeeded, the struct is neither cleared nor reset.
+     * Optional: frees the memory that the driver's struct still owns after the pass. Called when the model is closed and after a failed
+     * pass. After a failed pass, the struct is then reset to its contents at the end of `open`. If `read` fails after `list` has
+     * succeeded, the struct is neither cleared nor reset.
      */
     void (*clear)(struct pf_build *build);
 };
@@ -202,8 +202,8 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
 uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size);
 
 /*
- * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either
- * this function or pf_build_enter, not both: a context's key in the tree is a name's number here, a frame's there.
+ * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either this function or
+ * pf_build_enter, not both: contexts are identified by the number of a name here, by the number of a frame there.
  */
 uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size);
 
@@ -230,7 +230,7 @@ struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
  * functions.csv has a row per name and file.
  */
 struct pf_build_files {
-    /* By name: the file + 1. UINT32_MAX: several files, or a function without a file. 0: no such function. */
+    /* Indexed by name: the file + 1. UINT32_MAX: several files, or a function without a file. 0: no such function. */
     PF_LIST(uint32_t) of;
 };
 /* Adds a function (file PF_NO_STRING: unknown). The list is freed at the end of the pass. */

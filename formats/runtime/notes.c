@@ -48,7 +48,7 @@ static bool is_kept(struct pf_notes *notes, const struct pf_note_kind *kind)
     return true;
 }
 
-/* Returns the length of a UTF-8 text without a last character that vsnprintf may have cut. */
+/* Returns the length of a UTF-8 text, not counting an incomplete last character, which vsnprintf may leave. */
 static size_t whole_characters(const char *text)
 {
     size_t size = strlen(text), at = 0, wrong;

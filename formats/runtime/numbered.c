@@ -40,7 +40,7 @@ int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
         uint64_t number = numbers->next;
         got = kind->row(cursor, numbers->own, number, cells, error);
         numbers->next = kind->after ? kind->after(cursor, numbers->own, number) : number + 1;
-        /* Needed if many records have no row: reading a record from memory does not check for cancellation. */
+        /* Many records may have no row, and reading a record from memory does not check for cancellation. */
         if (!got && pf_pass_check(error))
             got = -1;
     }

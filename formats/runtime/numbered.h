@@ -56,7 +56,7 @@ static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
         .restore = pf_numbered_restore, .close = pf_numbered_close, .progress = pf_numbered_progress         \
     }
 
-/* Returns true if the item matches `only`, a member of the cursor's restriction. */
+/* Returns true if the item matches `only`, a member of the cursor's restriction (negative: any item). */
 static inline bool pf_wanted(int64_t only, uint64_t item)
 {
     return only < 0 || (uint64_t)only == item;

@@ -61,7 +61,7 @@ uint64_t pf_stored_count(const struct pf_stored *stored)
     return pf_store_size(stored->rows) / stored->width;
 }
 
-/* Appends bytes to `texts`; *value refers to them. */
+/* Appends bytes to `texts`. Sets *value to their offset and size. */
 static int add_bytes(struct pf_stored *stored, const void *bytes, size_t size, uint64_t *value,
                      struct pf_error *error)
 {
@@ -205,7 +205,7 @@ static int stored_fill(const struct pf_cursor *cursor, void *own, uint64_t numbe
                        struct pf_error *error)
 {
     struct stored_cursor *look = own;
-    uint64_t start = 0, size = 0; /* of the row's texts, which are contiguous */
+    uint64_t start = 0, size = 0; /* offset and size of the row's texts, which are contiguous */
     if (stored_read_row(look, number, error))
         return -1;
     for (size_t i = 0; i < look->stored->columns; i++) {

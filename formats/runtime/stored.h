@@ -5,9 +5,8 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * The rows of a table that may exceed memory. They are added while the file is read, and are in memory up to a limit
- * and in an unlinked file beyond it. A cursor serves them, all or with a restriction. One thread adds; then any number
- * of threads may read.
+ * The rows of a table that may exceed memory. They are added while the file is read, and are in memory up to a limit and in an unlinked
+ * file beyond it. A cursor serves all rows, or those that match a restriction. One thread adds; then any number of threads may read.
  */
 struct pf_stored;
 

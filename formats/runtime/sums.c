@@ -22,7 +22,7 @@ enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, 
 struct kept {
     uint64_t place; /* partition in the high half, context in the low half; reversed in the copy sorted by context */
     uint64_t what;  /* metric in the high half, type of the cell in the low half */
-    uint64_t value[2]; /* an integer as by pf_wide_split, or a double in the first word */
+    uint64_t value[2]; /* an integer, split by pf_wide_split, or a double in the first word */
 };
 
 enum { KEPT_WORDS = sizeof(struct kept) / sizeof(uint64_t), KEPT_KEYS = 2 };
@@ -37,7 +37,7 @@ struct pf_sums {
     size_t last;                 /* index of the sum that was last added to */
     struct pf_sorter *sorter;
     uint64_t run;                       /* number of flushes to the sorter */
-    struct pf_store *kept, *by_context; /* struct kept in two orders; by_context is NULL if both are equal */
+    struct pf_store *kept, *by_context; /* of struct kept; by_context: a copy sorted by context, NULL if both orders are equal */
     uint64_t count;
     uint64_t *of_partition, *of_context; /* index of the first sum of each partition or context; one more item at the end */
     uint32_t partitions, contexts;
@@ -247,7 +247,7 @@ static int sums_merge(struct pf_sums *sums, struct pf_error *error)
     return more < 0 || (any && sums_retain(sums, &sum, error)) ? -1 : 0;
 }
 
-/* Sorts and writes the sums if all are in memory. */
+/* Sorts the sums, which are all in memory, and appends them to `kept`. */
 static int keep_all(struct pf_sums *sums, struct pf_error *error)
 {
     if (sums->hashed)
@@ -294,7 +294,7 @@ static int sort_all(struct pf_sums *sums, struct pf_store_window *window, struct
     return more;
 }
 
-/* Makes a copy of the sums sorted by context, then partition and metric. */
+/* Makes a copy of the sums and sorts it by context, then partition and metric. */
 static int sort_by_context(struct pf_sums *sums, struct pf_error *error)
 {
     struct pf_sorter *sorter = pf_sorter_new(KEPT_WORDS, KEPT_KEYS, sums->limit / 4);

@@ -7,10 +7,9 @@
 #include "formats/runtime/numbered.h"
 
 /*
- * Sums values by (partition, context, metric). Values may be added in any order. Sums are in memory up to a limit and
- * go through an external sort beyond it. A cursor serves them as the table "values" (partition, context, metric, value,
- * name), sorted by partition, context and metric, all or with a restriction. One thread adds; then any number of
- * threads may read.
+ * Sums values by (partition, context, metric). Values may be added in any order. Sums are in memory up to a limit and go through an
+ * external sort beyond it. A cursor serves all sums, or those that match a restriction, as the table "values" (partition, context,
+ * metric, value, name), sorted by partition, context and metric. One thread adds; then any number of threads may read.
  */
 struct pf_sums;
 
