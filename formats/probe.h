@@ -115,8 +115,8 @@ bool pf_probe_has(struct pf_probe *probe, const char *name);
 size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size);
 
 /*
- * Calls `each` for the entries of the directory at `path` within the probed one (".": the probed one) until it returns nonzero.
- * Returns 0 or an errno value.
+ * Calls `each` for the entries of the directory at `path`, relative to the probed directory, until `each` returns nonzero. Returns 0 or
+ * an errno value.
  */
 int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
 

@@ -44,12 +44,12 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_nsight_folder_driver,   /* a folder whose subfolders are named like measurement points and have Nsight files */
     &pf_extrap_binary_driver,   /* a byte-order field and a word of 17 letters */
     &pf_extrap_saved_driver,    /* ZIP's magic and the name of a member */
-    &pf_callgrind_driver,       /* its first line, or a header of known lines and one line of the body */
+    &pf_callgrind_driver,       /* a known first line, or a header of known lines and one line of the body */
     &pf_cachegrind_driver,      /* as callgrind, without any keyword that only Callgrind has */
     &pf_massif_driver,          /* a first snapshot and its time */
     &pf_perun_index_driver,     /* four bytes of magic; a store's folder is not recognised, only its files */
     &pf_perun_driver,           /* the first word of a stored object, or top-level members of JSON */
-    &pf_speedscope_driver,      /* the URL of its schema, or the members shared and profiles */
+    &pf_speedscope_driver,      /* the URL of its schema, or the members `shared` and `profiles` */
     &pf_chrome_trace_driver,    /* the member traceEvents, or an array of objects with ph and ts */
     &pf_cpuprofile_driver,      /* nodes with a callFrame; must follow Chrome traces, which may contain such nodes */
     &pf_extrap_json_old_driver, /* two top-level members; likewise the next three */

@@ -109,8 +109,8 @@ struct pf_slice pf_sql_text(const struct pf_sql_row *row, unsigned column);
 typedef void pf_sql_take(void *arg, struct pf_sql_row *row);
 
 /*
- * Passes all rows of a table to `take`, which may read other tables and may end the walk (row->last). A missing table has
- * no rows. facts[table].damaged is set if damage ends the walk. Other errors, and failures of `take`, end the run's body.
+ * Passes all rows of a table to `take`, which may read other tables and may end the walk (row->last). A missing table has no rows.
+ * facts[table].damaged is set if damage ends the walk. Other errors, and failures of `take`, fail the run.
  */
 void pf_sql_each(struct pf_run *run, struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg);
 
