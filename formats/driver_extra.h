@@ -97,13 +97,14 @@ enum pf_table_extra_flags {
     PF_ONLY_IN_KEYS = 256, /* appears only in the folders of keys */
     /* A cursor restricted to a metric skips the data of other metrics, but not fast enough for one pass per metric to pay off. */
     PF_SKIMS_METRIC = 512,
-    PF_SEEKS_PARTNER = 1024, /* a cursor restricted to a metric and its partner skips the data of other metrics */
+    /* A cursor restricted to a metric and its partner skips the data of other metrics. */
+    PF_SEEKS_PARTNER = 1024,
 };
 
 /* The result of next_values of struct pf_cursor_ops: all values of one metric and context, valid until the next call. */
 struct pf_value_row {
     uint32_t metric, context;
-    const struct pf_cell *values; /* one per partition; absent if the partition has no value */
+    const struct pf_cell *values; /* one cell per partition; an absent cell: no value */
 };
 
 #endif

@@ -20,7 +20,7 @@
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
-enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* sizes of the longest string and of the buffer */
+enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* bytes: longest string, buffer */
 
 struct extrap_binary {
     struct pf_study *study;
@@ -34,11 +34,11 @@ struct extrap_binary {
     unsigned char buffer[HELD];
 
     struct pf_ids metrics, callpaths, coordinates;
-    struct pf_ids names, files, lines;        /* region's id -> strings of its name and file, and line */
-    struct pf_ids uses;                       /* string of a name -> number of regions that have this name */
+    struct pf_ids names, files, lines;        /* id of a region -> its name, file (strings) and line */
+    struct pf_ids uses;                       /* name of regions (string) -> count of these regions */
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
-    struct pf_ids modelers;                   /* number of a generator, in file order -> its name */
-    bool has_options;                         /* a generator has options; the models of such files have RE */
+    struct pf_ids modelers;                   /* index of a generator in the file -> its name */
+    bool has_options;                         /* some generator has options; then all models have RE */
     struct pf_formula formula, skipped;
 };
 
@@ -49,7 +49,7 @@ static void note_record(struct extrap_binary *binary, struct pf_note_kind proble
 
 /* ---- items -------------------------------------------------------------------------------------- */
 
-/* Records damage at the offset of an item, unless damage has been recorded. The message begins with `word`. */
+/* Records damage at the offset of an item, unless earlier damage has been recorded. The message begins with `word`. */
 static void damage(struct extrap_binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
     if (!binary->broken)
@@ -102,7 +102,7 @@ static double take_real(struct extrap_binary *binary)
     return value;
 }
 
-/* Reads a double as a number of a formula. */
+/* Reads a double, and returns it as a fraction without a denominator. */
 static struct pf_fraction take_coefficient(struct extrap_binary *binary)
 {
     return (struct pf_fraction){.value = take_real(binary)};
@@ -411,7 +411,7 @@ static void read_generator(struct extrap_binary *binary, bool single, bool terms
         return;
     uint32_t id = pf_run_intern(study->run, study->modelers, name.text, name.size);
     set_record_id(binary, &binary->modelers, binary->modelers.count, id);
-    if (single) { /* these are the kind of cross validation, and epsilon */
+    if (single) { /* two items: the kind of cross validation, and epsilon */
         take_text(binary);
         skip_items(binary, 1, sizeof(double));
     }
@@ -419,7 +419,7 @@ static void read_generator(struct extrap_binary *binary, bool single, bool terms
     skip_options(binary);
     if (!terms)
         return;
-    int64_t n = take_int(binary); /* number of these terms; the maximum per model follows them */
+    int64_t n = take_int(binary); /* number of terms, which follow; then the maximum per model */
     for (int64_t i = 0; i < n && !binary->broken; i++)
         skip_function(binary);
     skip_items(binary, 1, sizeof(int64_t));

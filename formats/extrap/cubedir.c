@@ -20,7 +20,7 @@ extern const struct pf_driver pf_cubedir_driver;
  * is shown as exclusive (NAME) and inclusive ("NAME (inc)").
  *
  * A group is the values of one call path and metric in one file, one value per location. The items of a group are
- * consecutive in the list of values, and begin with that of location 0.
+ * consecutive in the list of values, and begin with the value of location 0.
  */
 struct pf_cubedir {
     struct pf_points points; /* must be first */
@@ -337,7 +337,7 @@ static double location_value(enum pf_cube_kind kind, const union pf_cube_number 
     return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
 }
 
-/* Adds the values of the call paths that have a row. A call path without a row has no value here; in Cube, it has the value zero. */
+/* Adds the values of one side of a metric. A call path without a row in the file has no value here; in Cube, it has the value zero. */
 static void add_side(struct cubedir_reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;
@@ -441,8 +441,8 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
 }
 
 /*
- * Returns the series that this one is merged into. This is the series itself if it is complete, and PF_NO_SERIES if it
- * is dropped. The targets of the series of all ancestors must be set, so that the search can end at the first ancestor
+ * Returns the series that series `number` is merged into: `number` itself if it is complete, or PF_NO_SERIES if it is
+ * dropped. The targets of the series of all ancestors must be set, so that the search can end at the first ancestor
  * that has a series.
  */
 static uint32_t merge_target(const struct pf_study *study, const struct pf_merge *merged, uint32_t number)
@@ -464,7 +464,7 @@ static uint32_t merge_target(const struct pf_study *study, const struct pf_merge
 static void merge_series(struct pf_cubedir *cubedir, const struct pf_study *study)
 {
     size_t n = study->n_series;
-    free(cubedir->merged); /* of a pass that failed */
+    free(cubedir->merged); /* from an earlier pass that failed */
     cubedir->merged = NULL;
     cubedir->merged = pf_run_memory(study->run, calloc(n + 1, sizeof *cubedir->merged));
     for (uint32_t c = 0; c < study->contexts->count; c++) /* parents first */

@@ -37,9 +37,7 @@ append_to_formula(struct pf_formula *formula, const char *format, ...)
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/*
- * The text of a number. It is that of Python's repr() for a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`.
- */
+/* The text of a number: a float as Python's repr() prints it (`2.0`, `1e-05`, `1e+16`), or a fraction (`3/2`). */
 struct formula_text {
     char of[2 * PF_NUMBER_MAX];
 };
@@ -84,7 +82,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction)
 {
     struct pf_slice rest = pf_slice(text, size);
-    uint64_t above, below; /* 18 digits: less than 2^63 */
+    uint64_t above, below; /* below 2^63: pf_take_number takes at most 18 digits */
     *fraction = (struct pf_fraction){0};
     if (!memchr(text, '/', size))
         return pf_parse_double(text, size, &fraction->value);

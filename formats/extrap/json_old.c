@@ -34,7 +34,7 @@ struct old {
     } pair; /* the coordinate being read: a parameter's id and value */
     struct {
         int64_t id;
-        uint32_t name;               /* string of study->units, which this form does not use for units */
+        uint32_t name;               /* string of study->units, since files of this form have no units */
     } parameters[PF_PARAMETERS_MAX]; /* by ascending id */
     unsigned n_parameters;
     struct pf_ids callpaths, metrics, coordinates;
@@ -200,7 +200,7 @@ static const struct pf_json_member named_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads a row. If damage or the end of the text cuts it off, drops it, unless it has an id and a name already. */
+/* Reads a row. If damage or the end of the text cuts a row off, drops it unless its id and name have been read. */
 static int take_older_row(const struct pf_json_walk *walk)
 {
     static const struct {

@@ -6,9 +6,9 @@
 #include "formats/json/walk.h"
 
 /*
- * Shared base of the readers of JSON forms and saved experiments. A reader's struct has this struct as its first member, is
- * owned by the run, and is filled by JSON walks (json/walk.h). The data before damage are kept. One thread at a time uses a
- * reader.
+ * Shared base of the readers of JSON forms and saved experiments. Each reader has a struct of its own that begins with this
+ * one, is owned by the run, and is filled by JSON walks (json/walk.h). Data before a damaged place are kept. One thread at a
+ * time uses a reader.
  */
 struct pf_json_study {
     struct pf_study *study;

@@ -36,8 +36,8 @@ static int refuse(struct lines *lines, const char *why)
 }
 
 /*
- * Returns the number of a parameter, or -1. The first line with parameters defines the parameters of the file. Lines usually
- * name them in the same order, so the search starts at the expected one.
+ * Returns the number of a parameter, or -1. The first line with parameters defines those of the file. Lines usually name
+ * parameters in this order, so the search for the i-th name of a line starts at parameter i.
  */
 static int find_parameter(struct lines *lines, const struct pf_json_token *name)
 {
@@ -117,8 +117,8 @@ static const struct pf_json_member json_lines_members[] = {
     PF_MEMBERS_END,
 };
 /*
- * The members of a line, and the names to use for a missing metric or call path. The member is required if the name is
- * NULL.
+ * The members of a line, and the names to use for a missing metric or call path. If a name is NULL, that member
+ * is required.
  */
 struct dialect {
     const struct pf_json_member *members;

@@ -37,7 +37,7 @@ static uint64_t measured_key_of(const struct pf_place *place)
     return (uint64_t)place->series << 32 | place->point;
 }
 
-/* Appends an item, which begins with its pf_place. list->runs are valid only while the items are added in sorted order. */
+/* Appends an item, whose first member is *item. The ranges list->runs are valid only while the items are added in sorted order. */
 static void append_item(struct pf_run *run, struct pf_list *list, struct pf_place *item)
 {
     uint64_t key = measured_key_of(item), last = list->count ? measured_key_of(&list->last) : 0;
@@ -98,7 +98,7 @@ struct sorting {
     struct pf_sorter *sorter;
 };
 
-/* Room for an item of either list. */
+/* An item of study->values or of study->figures. */
 union any_item {
     struct pf_place at;
     struct pf_value value;

@@ -15,8 +15,8 @@
  * first stored statistics. If the file has only statistics, cells has the same rows as values. The table totals is like
  * cells, but its means are the means of sums over threads.
  *
- * A row's number is the number of the first item that it is made from. If each stored statistic has a row, an item has
- * PF_STATISTICS numbers.
+ * A row's number is the index in the list of the first item that the row is made from. If each stored statistic has a row,
+ * the number is that index times PF_STATISTICS, plus the statistic.
  */
 struct rows {
     const struct pf_study *study;
@@ -123,8 +123,8 @@ static void continue_at(const struct pf_cursor *cursor, struct rows *rows, uint3
 }
 
 /*
- * Sets rows->after to the next row that may be wanted after the unwanted item number `item`. Returns 0, or -1 with
- * *error filled.
+ * Handles an unwanted item, which has the index `item` in the list. Sets rows->after to the next row that may be wanted.
+ * Returns 0, or -1 with *error filled.
  */
 static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
@@ -141,13 +141,13 @@ static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const st
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * Fills a row of values. The column repetition of a stored statistic is empty for the first measurement of a point, and
- * counts further ones from 1.
+ * Fills a row of values. For a stored statistic, the column repetition is empty in the first measurement of a point, and
+ * counts further measurements from 1.
  */
 static int value_row(const struct rows *rows, const union item *item, unsigned figure, struct pf_cell *cells)
 {
     const struct pf_series *series = &rows->study->series[item->at.series];
-    /* `above` is the number of the value's location or, for statistics, the set of known ones. */
+    /* `above` is the number of the value's location or, for statistics, the bit set of the known statistics. */
     uint32_t above = item->at.flags / PF_FLAGS_ABOVE, repetition = item->at.repetition;
     bool figures = rows->study->statistics_only;
     if (figures &&
@@ -183,8 +183,8 @@ void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *stat
 }
 
 /*
- * Computes the statistics of the measurement that begins at *item or, in pooled rows, of all measurements of its series
- * and point. Moves *item to the item after these. Returns 0, or -1 with *error filled.
+ * Computes the statistics of the measurement that begins at item *item or, in pooled rows, of all measurements of its series
+ * and point. Sets *item to the first item that was not included. Returns 0, or -1 with *error filled.
  */
 static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_statistics *statistics,
                   struct pf_error *error)
@@ -217,7 +217,7 @@ static int statistics_item_row(const struct pf_cursor *cursor, struct rows *rows
         return 0;
     cells += 1 + rows->parameters;
     cells[0] = pf_int(series->context);
-    /* If the file has only statistics, the profile has metrics NAME.mean etc. but no metric NAME, so this is a text. */
+    /* If the file has only statistics, the profile has metrics NAME.mean etc. but no metric NAME, so the cell is a text. */
     cells[1] = study->statistics_only ? pf_string(pf_study_metric_name(study, series->metric))
                                       : pf_int(series->metric);
     if (rows->list == &study->figures) {

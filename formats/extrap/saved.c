@@ -111,7 +111,7 @@ static void open_experiment(struct saved *saved)
 
 /*
  * Adds the values that a measurement refers to. Returns the number of rows of the array with these values, or
- * UINT64_MAX if it cannot be read.
+ * UINT64_MAX if the array cannot be read.
  */
 static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
@@ -196,7 +196,7 @@ static int take_saved_measurements(const struct pf_json_walk *walk)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* Adds a fitted model. It replaces an earlier one of the same modeler, call path and metric, as in Python. */
+/* Adds a fitted model. Replaces an earlier model of the same modeler, call path and metric, as a Python dict does. */
 static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
@@ -411,8 +411,8 @@ static bool begins_as_written(struct pf_probe *probe, uint64_t header)
 }
 
 /*
- * Many formats are ZIP archives. This one has a member experiment.json at the top level. Other programs write members of
- * this name too, so an archive called .zip is accepted only if experiment.json begins as Extra-P writes it.
+ * Many formats are ZIP archives. An experiment has a member experiment.json at the top level. Other programs write members
+ * of this name too, so a file named *.zip is accepted only if its experiment.json begins as Extra-P writes it.
  */
 static void saved_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {

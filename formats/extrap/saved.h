@@ -9,7 +9,7 @@
 /*
  * A member of a study's ZIP archive. libarchive finds the members by the central directory at the end or, if the archive is
  * truncated, by their local headers. zip.c reads and inflates the members' bytes itself, so that the data before damage are
- * kept. It does not trust sizes that the archive declares.
+ * kept. zip.c does not trust the sizes that the archive declares.
  */
 struct pf_zip_member {
     uint64_t start; /* offset of the member's bytes in the archive */

@@ -61,7 +61,7 @@ struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *le
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Finds or adds the chunk with this number. No chunk may be open, since adding moves chunks[]. */
+/* Finds or adds the chunk with this number. No chunk may be open, since adding may move chunks[]. */
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
     struct pf_run *run = values->study->run;

@@ -57,10 +57,10 @@ struct pf_study_format {
     /* Reads study->input into `study`, which is empty. Notes damage. Any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
-        whole; /* size in bytes up to which opening reads a file completely; of larger files, about PF_STUDY_HEAD */
+        whole; /* files of up to this many bytes are read completely when opened, and the head of larger ones */
     bool models; /* the profile has a table of models */
 };
-#define PF_STUDY_HEAD ((uint64_t)1 << 20)
+#define PF_STUDY_HEAD ((uint64_t)1 << 20) /* approximate size of the head that is read, in bytes */
 
 /* Implement a driver's `open`, `load` and `close`. */
 int pf_study_open(struct pf_model *model, struct pf_error *error);
@@ -71,11 +71,11 @@ void pf_study_close(struct pf_model *model);
 /* Declares the tables of a profile with points, without their columns. model->state must be zeroed, except for `threads`. */
 void pf_study_declare(struct pf_model *model, bool models);
 
-/* A study to be read in a run. */
+/* Arguments and result of pf_study_read. */
 struct pf_study_reading {
     void (*read)(struct pf_run *run,
                  void *reading); /* makes `study` by pf_study_new and hands it to pf_study_made */
-    bool head;                   /* the study is to be kept as the head, for its parameters only */
+    bool head;                   /* keep the study as pf_study_profile.head, for its parameters */
     struct pf_input *input;      /* the input that `read` reads; NULL: it uses other sources */
     struct pf_study *study;      /* the study that was made */
 };
@@ -87,11 +87,12 @@ int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, stru
 void pf_study_made(struct pf_study_reading *reading, struct pf_study *study);
 
 /*
- * Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile takes ownership.
+ * Publishes a study in the profile or, if `head`, only keeps it for its parameters. Sets the tables' columns. The profile
+ * takes ownership of the study.
  */
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 
-/* Fills the cells of a row of statistics from the column repetitions on. `cells` starts at the column context. */
+/* Fills the cells of the columns repetitions to std in a row of statistics. `cells` points to the cell of the column context. */
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);
 
 /* Cursor operations of values, statistics, cells and totals (rows.c). */

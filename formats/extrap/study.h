@@ -56,7 +56,7 @@ struct pf_place {
 
 /*
  * Flags of a place. The bits above PF_STARTS hold the number of the location that a value belongs to or, for statistics,
- * the set of those that are known (enum pf_statistic, lowest bit first).
+ * the bit set of the known statistics (enum pf_statistic, lowest bit first).
  */
 enum {
     PF_STARTS = 1,      /* the item starts a measurement; otherwise it continues the previous one */
@@ -155,7 +155,7 @@ struct pf_study {
 
     /* Set by pf_study_finish: */
     struct pf_firsts {
-        uint32_t series, model; /* the context's first ones; PF_NO_SERIES, PF_NO_MODEL: none */
+        uint32_t series, model; /* first series and fitted model; PF_NO_SERIES, PF_NO_MODEL: none */
     } * firsts;                 /* by context */
     /*
      * The file has statistics and no values. Each metric NAME is then published as NAME.mean, NAME.median, NAME.min,
@@ -172,7 +172,7 @@ struct pf_study {
     struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
-    uint64_t next_step, steps; /* offset of the next progress report, and the total */
+    uint64_t next_step, steps; /* progress (bytes or items): next report, and total */
     struct pf_place next;      /* place of the next value */
 };
 
@@ -260,7 +260,7 @@ void pf_point_add(struct pf_point *point, const double *coordinate);
  */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
-/* Like pf_study_point. Adds a note if there are parameters, but not as many as coordinates. */
+/* Like pf_study_point, but adds a note if the study has parameters, and their number is not that of the coordinates. */
 uint32_t pf_study_point_at(struct pf_study *study, const struct pf_point *point, uint64_t line,
                            int64_t offset);
 
@@ -271,14 +271,14 @@ struct pf_point pf_study_point_of(const struct pf_study *study, uint32_t number)
 
 /*
  * Finds or adds the series of a context and metric, which appears at this line and offset. Returns its number. If `replaces`
- * is set, as for a repeated member in JSON, adds a new series in any case, and drops an earlier one with a note.
+ * is set, as for a repeated member in JSON, adds a new series in any case, and drops the earlier one, if any, with a note.
  */
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool replaces,
                          uint64_t line, int64_t offset);
 
 /*
- * Sets the series and point of the values to add next. These values start a measurement if `starts` is set. Otherwise, they
- * are further repetitions of the current one.
+ * Sets the series and point of the values to add next. If `starts` is set, they start a new measurement. Otherwise, they
+ * continue the current measurement as further repetitions.
  */
 void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts);
 /* Adds a value. The first value after pf_study_begin belongs to location 0, the next to location 1, and so on. */

@@ -12,7 +12,7 @@ static const struct pf_study *model_study(const struct pf_cursor *cursor)
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
 
-/* Returns the table whose values of one series become a row: cells for scaling, totals for scaling_total. */
+/* Returns the table that the cursor's rows, one per series, are made from: cells for scaling, totals for scaling_total. */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
@@ -115,7 +115,7 @@ static const struct pf_column model_columns[] = {
     {"rRSS", PF_PLAIN, 0},     {"SMAPE", PF_PLAIN, 0},       {"AR2", PF_PLAIN, 0},     {"RE", PF_PLAIN, 0},
     {"function", PF_PLAIN, 0}, {"name", PF_CONTEXT_NAME, 0},
 };
-/* Indexes of columns in value_columns, statistics_columns (two of them) and model_columns. */
+/* Indexes of columns: VALUE in value_columns, STATISTICS_METRIC and MEAN in statistics_columns, MODEL_METRIC in model_columns. */
 enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

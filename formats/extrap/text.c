@@ -74,7 +74,7 @@ struct text_look {
     unsigned words[UNKNOWN + 1]; /* number of well-formed lines of each keyword */
     unsigned good, bad;          /* number of well-formed lines, and of other lines that are not blank */
     unsigned names;              /* number of words after PARAMETER */
-    bool keyword_first;          /* the first line is well-formed and not indented */
+    bool keyword_first;          /* the first non-blank line is well-formed and not indented */
 };
 
 static void examine_line(struct text_look *look, const char *text, const char *end)
@@ -100,8 +100,8 @@ static void examine_line(struct text_look *look, const char *text, const char *e
 }
 
 /*
- * Examines the lines in the head of a file. A line that the end of the head cuts off does not count unless it is the
- * first line, since a long list of points may fill the head.
+ * Examines the lines in the head of a file; stops if the first non-blank line is bad. A line that the end of the head cuts
+ * off counts only if it is the first, since a long list of points may fill the head.
  */
 static struct text_look examine_head(const char *text, size_t size, bool whole_file)
 {
@@ -256,7 +256,7 @@ static void finish_point(struct extrap_text *text, const char *at)
         note_at(text, PF_REPEATED_POINT, at, "a repeated point: skipped, its DATA lines have no point");
 }
 
-/* Adds a coordinate. An invalid number makes the point broken but does not drop it, so that later DATA lines match their points. */
+/* Adds a coordinate. An invalid number makes the point broken but does not drop the point, so that later DATA lines match their points. */
 static void add_text_coordinate(struct extrap_text *text, const char *at, size_t size)
 {
     double value;
@@ -385,7 +385,7 @@ static void add_text_line(struct extrap_text *text)
                       pf_study_clip(rest, (size_t)(text->end - rest)), rest);
 }
 
-/* Skips a UTF-8 byte order mark. */
+/* Skips a UTF-8 byte order mark, with a note, if the file begins with one. */
 static void skip_text_mark(struct pf_study *study, struct pf_linereader *reader)
 {
     char mark[3];

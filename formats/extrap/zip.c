@@ -67,8 +67,8 @@ static struct pf_zip_member member_of(struct archive *reader, struct archive_ent
 }
 
 /*
- * Calls `visit` for each member until `visit` returns false. Without the directory, the walk ends at a member of unknown
- * size, since only unpacking it would find the next one. Returns true if there is a member.
+ * Calls `visit` for each member until `visit` returns false. If `directory` is false, the walk ends at a member of
+ * unknown size, since only unpacking this member would find the next one. Returns true if there is a member.
  */
 static bool visit_members(struct archive *reader, bool directory, const struct source *source,
                           pf_zip_visit *visit, void *arg)
