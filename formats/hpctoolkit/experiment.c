@@ -31,7 +31,7 @@ struct experiment_reading {
     const struct experiment_element *element; /* of the current event */
     /* valid only while the head is read */
     bool root, complete;
-    bool is_pending; /* facts, combine and view describe a metric of the summary to be added */
+    bool is_pending; /* a metric of the summary, described by facts, combine and view, is to be added */
     struct hpc_metric_facts facts;
     const char *combine, *view; /* formulas */
     /* valid only while the tree is read */
@@ -47,8 +47,8 @@ struct experiment_element {
     void (*in_head)(
         struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
     void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
-    uint8_t rank; /* the element of highest rank describes a context; 0: not an element of a context */
-    uint8_t what; /* enum hpc_kind of a context; enum hpc_list of a module, file or procedure */
+    uint8_t rank; /* of a context's nested elements, the highest rank describes it; 0: no context */
+    uint8_t what; /* a context's enum hpc_kind, or a module's, file's or procedure's enum hpc_list */
 };
 
 /* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
@@ -151,7 +151,7 @@ static void experiment_metric_db(struct experiment_reading *reading)
     struct hpc_metric_facts facts = {.name = keep_attribute(reading, "n")};
     int64_t column;
     facts.scope = scope_of(facts.name, keep_attribute(reading, "t"));
-    /* The files of values of 2.x identify metrics by column. */
+    /* In 2.x, the files with values identify a metric by the number of its column (`db-id`). */
     if (number_attribute(reading, "i", &facts.id) && hpc_add_metric(run, &facts) &&
         number_attribute(reading, "db-id", &column) && column >= 0)
         pf_run_check(run, pf_ids_add(&state->columns, (uint64_t)column, (uint32_t)state->metrics.count - 1,
@@ -239,8 +239,8 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
  */
 
 /*
- * Reads the attributes of a context's element. Inlined frames of 2.x do not get PF_FRAME, so sums over frames omit them:
- * the exclusive values of their caller contain their values.
+ * Reads the attributes of a context's element. Inlined frames of 2.x do not get PF_FRAME, so sums over frames omit them,
+ * because the exclusive values of the caller of an inlined frame already contain its values.
  */
 static void read_context_attributes(const struct experiment_reading *reading,
                                     const struct experiment_level *above, struct hpc_context *context)
@@ -325,7 +325,7 @@ static void add_element_context(struct experiment_reading *reading, const struct
         level->file = context.file;
     if (context.module != PF_NO_STRING)
         level->module = context.module;
-    /* Traces of 2.x number contexts separately. */
+    /* Traces of 2.x have context ids of their own (`it`). */
     if (reading->state->layout == HPC_OLD && number_attribute(reading, "it", &traced) && traced >= 0)
         pf_run_check(run, pf_ids_add(&model->traced, (uint64_t)traced, level->context, run->error));
 }

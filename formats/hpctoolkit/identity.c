@@ -87,8 +87,8 @@ enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 enum { THREADS_A_STEP = 8192 };
 
 /*
- * The elements of a thread's identity that the thread's name contains. INNERMOST are the rank and the last element, and WITHOUT_NODE all
- * except the node. PHYSICAL are all with their physical numbers.
+ * The elements of a thread's identity that the thread's name contains. INNERMOST: the rank and the last element.
+ * WITHOUT_NODE: all except the node. PHYSICAL: all, with their physical numbers.
  */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
 

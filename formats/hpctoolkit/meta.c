@@ -149,8 +149,8 @@ static const char *combine_word(const struct metrics *all, unsigned combine)
 }
 
 /*
- * Reads an array of statistics. In the released layout, a record is u64 scope, u64 formula, u8 combine, and u16 id at 18.
- * In drafts, each scope has its own statistics, and a record is u64 formula, u8 combine, and u16 id at 10.
+ * Reads an array of statistics. In the released layout, a record is u64 scope, u64 formula, u8 combine, and u16 id at byte 18.
+ * In drafts, each scope has its own statistics, and a record is u64 formula, u8 combine, and u16 id at byte 10.
  */
 static void read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
@@ -172,7 +172,7 @@ static void read_statistics(struct metrics *all, uint64_t array, unsigned count,
 
 /*
  * Reads an array of a metric's scopes. In the released layout, a record is u64 scope, u16 id. In drafts, it is u64 name,
- * u16 number of statistics, u16 id, and u64 statistics at 16.
+ * u16 number of statistics, u16 id, and u64 statistics at byte 16.
  */
 static void read_scopes(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
@@ -236,8 +236,8 @@ static void read_instances(struct metrics *all)
 }
 
 /*
- * Returns the position of a scope in the order of scopes. `function` is the exclusive one, `execution` the inclusive
- * one.
+ * Returns the position of a scope in the order of scopes. Values of the scope `function` are exclusive, those of
+ * `execution` inclusive.
  */
 static int rank_of_scope(const char *scope)
 {
@@ -291,9 +291,8 @@ static void arrange_instances(struct metrics *all, struct instances *instances)
 }
 
 /*
- * Makes the metrics from index `first` on, which are scopes of one metric of the file, partners of each other. The
- * partner of `function` and of `point` is `execution`. The partner of `execution` is `function` or, if there is none,
- * `point`.
+ * Sets the partners of the metrics from index `first` on. These are the scopes of one metric of the file. The partner
+ * of `function` and of `point` is `execution`. The partner of `execution` is `function` or, if there is none, `point`.
  */
 static void pair_scopes(struct hpc_metrics *metrics, size_t first)
 {

@@ -15,7 +15,7 @@ enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
 /* Records between two checks of the pass. */
 enum { RECORDS_A_STEP = 8192 };
 
-/* An array of children that is being walked. The rest of it is the range [at, end) of the file. */
+/* An array of children that is being walked. Its unread rest is the range [at, end) of the file. */
 struct meta_tree_level {
     uint64_t at, end;
     uint32_t parent;
@@ -28,7 +28,7 @@ struct meta_tree_reading {
     struct hpc_array lists[HPC_LISTS];
     PF_LIST(struct meta_tree_level) levels; /* the stack of arrays on the path to the current context */
     struct pf_ids names;                    /* file offset of a string -> its number in the tree's strings */
-    uint64_t walked; /* total size of the arrays pushed so far, at most the section's size if none overlap */
+    uint64_t walked; /* total size of the arrays pushed so far; at most the size of the section */
     bool duplicates; /* a duplicate context id has been reported */
 };
 

@@ -110,7 +110,7 @@ void hpc_parts_open(struct pf_run *run)
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return;
-    /* Profiles without values per thread are normal, because writers keep these only on request. */
+    /* Profiles without values per thread are normal, because writers keep such values only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
     pf_run_check(run, pf_rows_add(run->model->info, values, run->error));
@@ -122,11 +122,11 @@ struct parts_piece {
     uint32_t rank, thread; /* thread: a thread's number, or FIRST_STREAM plus a GPU stream's number */
     uint32_t part;
     bool traces, merged;
-    bool taken;           /* this trace is assigned to a piece with values */
+    bool taken;           /* the piece is a trace, and is some other piece's `trace` */
     uint64_t start, size; /* in the file, in bytes */
     unsigned char head[VALUES_HEADER];
     size_t head_size;          /* valid bytes of head */
-    struct parts_piece *trace; /* the trace of the same thread, for a piece with values */
+    struct parts_piece *trace; /* of a piece with values: the trace of the same thread, or NULL */
     const char *name; /* the file's name without suffix; distinguishes pieces of equal rank and thread */
     size_t name_size; /* size of name in bytes; 0: no name */
 };

@@ -199,7 +199,7 @@ static void scan_values(struct profiles_reading *reading, const struct hpc_block
 {
     struct hpc_state *state = reading->state;
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
-    /* In experiment.xml's layout the summary's metrics have ids of their own. */
+    /* In experiment.xml's layout, the summary's metric ids do not identify metrics of threads, so they do not mark any. */
     bool counts = !summary || state->layout != HPC_XML4;
     for (uint64_t i = 0; i < n; i++) {
         uint32_t id;
@@ -337,7 +337,7 @@ static void read_threads(struct profiles_reading *reading)
 
 /*
  * Reads a record of trace.db. It is u32 profile, u64 start and u64 end. Before the start, experiment.xml's layout has u16
- * type, and meta.db's u32 padding. Does not validate the offsets of an empty trace, since writers leave them arbitrary.
+ * type, and meta.db's layout u32 padding. Does not validate the offsets of an empty trace, since writers leave them arbitrary.
  */
 static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t at)
 {

@@ -142,8 +142,8 @@ void hpc_index_load(struct pf_run *run);
 void hpc_index_free(struct hpc_index *index);
 
 /*
- * Returns the context's first pair with a number of at least `from`, or HPC_NO_PAIR. The search starts at `known`, which
- * must be a pair of the context, or at the context's first pair if `known` is `from` or more.
+ * Returns the number of a context's first pair that is not below `from`, or HPC_NO_PAIR. If `known` is below `from`, it must
+ * be the number of a pair of the context, and the search starts there; otherwise it starts at the context's first pair.
  */
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from);
 
@@ -173,8 +173,8 @@ void hpc_part_release(struct pf_input *input);
 /* ---- load.c ------------------------------------------------------------------------------------- */
 
 /*
- * Builds model->contexts: the described contexts, followed by those that have values but no description (instructions
- * that the writer merged into lines), by ascending id.
+ * Builds model->contexts: the described contexts, then, by ascending id, the contexts that have values but no description
+ * (instructions that the writer merged into lines).
  */
 void hpc_model_load(struct pf_run *run);
 

@@ -205,7 +205,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 
 /* ---- the index from contexts to pairs --------------------------------------------------------------- */
 
-/* Maximum number of pairs in an index, each of which takes 4 bytes; pairs between two checks of the pass. */
+/* Maximum number of pairs in an index (4 bytes per pair), and number of pairs between two checks of the pass. */
 enum { PAIRS_MAX = 8 << 20, PAIRS_A_STEP = 1 << 14 };
 
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from)

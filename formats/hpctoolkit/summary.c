@@ -14,7 +14,7 @@ static int fill_summary_row(const struct hpc_state *state, uint32_t context, uin
     return 1;
 }
 
-/* Cursor state: the entry of the summary's block whose values `group` holds. Row numbers are composed as in "values". */
+/* Cursor state: the entry of the summary's block whose values `group` holds. Row numbers consist of entry and index, see HPC_VALUE_BITS. */
 struct summary_reader {
     const struct hpc_state *state;
     struct hpc_block_reader blocks;

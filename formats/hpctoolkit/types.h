@@ -9,7 +9,7 @@
 
 /* Types of the driver: contexts, metrics, threads. */
 
-/* The layout of a database, which determines the database's files and the records in these. */
+/* The layout of a database, which determines the database's files and the records in these files. */
 enum hpc_layout {
     HPC_META,  /* releases since 2022.10: meta.db, little-endian */
     HPC_DRAFT, /* development versions of 2022 before 2022.10: the same files with other records */
@@ -124,8 +124,8 @@ struct hpc_summary_metrics {
 };
 
 /*
- * Kinds of the identifiers that make up a thread's identity. These have the same number in all databases; kinds with
- * larger numbers are named by the database.
+ * Kinds of the identifiers that make up a thread's identity. The kinds below have the same numbers in all databases;
+ * the database names kinds with larger numbers.
  */
 enum hpc_identifier {
     HPC_SUMMARY,

@@ -12,13 +12,13 @@ struct thread_reader {
     uint32_t thread;
     uint64_t first, end; /* range of the thread's entries or samples; both 0: no current thread */
     struct pf_window window;
-    struct pf_input *part; /* 2.x: the file of its values or its trace; NULL: none */
+    struct pf_input *part; /* 2.x: the file of the thread's values or trace; NULL: none */
     /* The entry whose values `group` holds: */
     uint64_t entry; /* PF_NO_NUMBER: none */
     struct hpc_block_reader blocks;
     uint32_t context;
     struct hpc_group group;
-    const struct pf_ids *metrics; /* selected metrics: id, or column in 2.x -> index */
+    const struct pf_ids *metrics; /* the selected metrics: id (2.x: column) -> index */
     struct pf_ids own_metrics;    /* backs `metrics` if not all metrics are selected */
 };
 
@@ -65,8 +65,8 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
 }
 
 /*
- * Sets the cursor's range of numbers to the rows of the thread that the cursor is restricted to, or to all rows. The cursor's windows read at
- * least `room` bytes at once.
+ * Sets the range of *numbers to the rows of the thread that the cursor is restricted to, or to all rows. Allocates a
+ * reader, whose windows read at least `room` bytes at once.
  */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                              size_t room, struct pf_error *error)
