@@ -47,7 +47,7 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
         both &= ~(mode_t)OTHERS;
     if (!one_group)
         both &= ~(mode_t)GROUP;
-    /* If `reader` becomes the owner, a former owner who is denied would get the rights of group or others. */
+    /* `reader` becomes the owner below. A former owner who may not read would then get the rights of group or others. */
     if (!(both & OWNER))
         both = 0;
     if (!one_owner || !(both & OWNER)) {
@@ -71,7 +71,7 @@ enum {
     TAG_MASK = 16
 };
 
-/* The rights (of 07) that all named users, all groups and the mask of the list grant. */
+/* Returns the bits of 07 that every named user, every group and the mask of an access control list have. */
 static mode_t common_rights(const char *list, size_t size)
 {
     mode_t common = 07;

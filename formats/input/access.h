@@ -28,10 +28,10 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
 bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 
 /*
- * Corrects a mode for the file's access control list, which changes the meaning of the mode's bits. Drops the group's
- * bits. Leaves others only the rights that all entries of the list except the owner's grant, and none if the list cannot
- * be read. Does not read the list if the mode grants nothing to group and others. `name` is the
- * file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any type.
+ * Corrects a mode if the file has an access control list, which changes the meaning of the mode's bits. Drops the group's
+ * bits, and those bits of others that some named user, some group or the mask in the list lacks. Drops all bits of group and
+ * others if the list cannot be read. `name` is the file's name in the open directory; if it is "", the file is the descriptor
+ * `directory` itself, of any type.
  */
 mode_t pf_mode_without_list(int directory, const char *name, mode_t mode);
 

@@ -33,9 +33,9 @@ struct pf_archive {
     struct pf_holder holder; /* first member, for the cast from pf_holder */
     struct pf_archives *archives;
     struct pf_archive *older;
-    unsigned users, within; /* within: archive nesting depth of its members */
+    unsigned users, within; /* within: nesting depth; 1 if not in another archive */
     bool made;              /* the index is complete; guarded by archives->lock, as are users and older */
-    struct pf_archive_place place; /* location of the archive's file; owns the reference, descriptor and string */
+    struct pf_archive_place place; /* of the archive's file; owns the reference, descriptor and string */
     struct pf_stamp stamp;
     struct stat st;
     struct pf_opened file;
@@ -105,7 +105,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* If more than `max` archives have no users, keeps the `max` most recently used of these, and unlinks and returns the next. */
+/* If more than `max` archives have no users, unlinks and returns one of them, but never the `max` most recently used; else NULL. */
 static struct pf_archive *archive_pop_idle(struct pf_archives *archives, unsigned max)
 {
     pf_assert_held(&archives->lock);
@@ -162,7 +162,7 @@ void pf_archives_free(struct pf_archives *archives)
     free(archives);
 }
 
-/* Finds the archive of this version, moves it to the front and takes a reference; NULL if not cached. */
+/* Finds the cached archive with this stamp, moves it to the front and takes a reference; NULL if there is none. */
 static struct pf_archive *find_archive(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
     pf_assert_held(&archives->lock);
@@ -189,7 +189,7 @@ static void release_archive(struct pf_holder *holder)
     pf_archive_release((struct pf_archive *)holder);
 }
 
-/* Creates an archive with one user and no index yet. NULL with errno. */
+/* Creates an archive with one user and no index yet. Returns NULL with errno on failure. */
 static struct pf_archive *new_archive(struct pf_archives *archives, const struct pf_archive_place *place,
                                       const struct pf_opened *file)
 {
@@ -393,7 +393,7 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     uint64_t inode = archive->st.st_ino;
     *st = archive->st;
     st->st_ino = member ? (pf_digest(1, &inode, sizeof inode) << 24) + member
-                        : inode; /* inode numbers of one archive are consecutive */
+                        : inode; /* the members' numbers are consecutive */
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;
@@ -440,7 +440,7 @@ static struct pf_unpacked *start_unpacking(struct pf_archive *archive, uint32_t 
                            about->start, archive->tree.size, about->size);
 }
 
-/* The unpacked view of a deflated or sparse member; returns a reference. NULL: out of memory. */
+/* Returns a reference to the unpacked view of a deflated or sparse member; NULL if out of memory. */
 static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t member)
 {
     pf_lock_take(&archive->lock);

@@ -59,7 +59,7 @@ struct range {
     char bytes[WINDOW];
 };
 
-/* Reports progress; for a compressed tar, unpacks up to the next read. */
+/* Reports progress. In a compressed tar, unpacks up to the offset of the next read. */
 static int step(const struct range *range, struct pf_error *error)
 {
     return range->from.unpacked ? pf_unpacked_reach(range->from.unpacked, range->at, error)
@@ -489,7 +489,7 @@ static int index_members(struct pf_archive_tree *tree, struct range *range, bool
     return failed;
 }
 
-/* Truncates the members of a compressed tar at the end of the tar, once its size is known. */
+/* Sets the size of a compressed tar's tree, which is known now, and truncates members that exceed it. Adds problems. */
 static int cut_members(struct pf_archive_tree *tree, struct pf_unpacked *unpacked, struct pf_error *error)
 {
     struct pf_error damage;

@@ -14,7 +14,7 @@ struct kept_head {
     uint64_t size, members, strings, problems;
 };
 
-/* Output: `size` bytes have been written to the buffer `at` (NULL: only counted). Input: `size` bytes are left at `at`. */
+/* When writing: buffer (NULL: only count) and number of bytes written to it. When reading: unread bytes and their number. */
 struct kept_run {
     unsigned char *at;
     size_t size;

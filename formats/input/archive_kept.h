@@ -10,8 +10,8 @@
 /* Returns the tree of this version of an archive as malloc'd bytes, which the caller frees; NULL: out of memory. */
 void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, size_t *size);
 /*
- * Fills an empty tree. Returns false, with the tree empty, if the bytes are damaged, belong to another version of the
- * archive or have another layout.
+ * Fills an empty tree from bytes of pf_archive_pack. Returns false, with the tree empty, if the bytes are damaged, belong to
+ * another version of the archive or have another layout.
  */
 bool pf_archive_unpack_index(struct pf_archive_tree *tree, const struct pf_stamp *stamp, const void *bytes,
                              size_t size);

@@ -13,7 +13,7 @@
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
-    char *below; /* path in `fd` of the archive whose root this folder is (pf_folder_below), or NULL */
+    char *below; /* the folder is the root of the archive at this path in `fd` (pf_folder_below); or NULL */
     struct pf_archives *archives;
     struct pf_archive *archive; /* a reference; NULL: in the file system */
     uint32_t member;
@@ -212,7 +212,7 @@ static struct pf_folder *folder_at(const struct pf_folder *from, const struct fo
     return folder;
 }
 
-/* Opens a folder in the file system; search permission suffices. NULL with errno. */
+/* Opens a folder in the file system, only for searching if reading it is denied. Returns NULL with errno on failure. */
 static struct pf_folder *open_real(const struct pf_folder *folder, const char *path)
 {
     int fd = pf_open_beneath(folder->fd, path, O_RDONLY | O_DIRECTORY);

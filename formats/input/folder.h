@@ -12,8 +12,8 @@
 struct pf_folder;
 
 /*
- * Takes ownership of an open descriptor. Paths below the folder lead into archives, which are entered through
- * `archives` (borrowed). If `archives` is NULL, archives are files.
+ * Creates a folder from an open descriptor, and takes ownership of the descriptor. Paths below the folder lead into archives,
+ * which are entered through `archives` (borrowed). If `archives` is NULL, archives are files.
  */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
 /*
@@ -41,7 +41,7 @@ int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat
 /* The target of a symbolic link, NUL-terminated. */
 int pf_folder_link(const struct pf_folder *folder, const char *name, char *target, size_t room);
 
-/* Visits all entries except `.` and `..`, in no particular order. A nonzero result of `each` is not an error. */
+/* Visits all entries except `.` and `..`, in no particular order. A nonzero result of `each` ends the listing, which is no error. */
 int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *arg);
 
 /* Lists the problems of an archive if the folder is the archive's root. */
