@@ -89,7 +89,7 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# A check takes seconds. NAME.clean marks a file without findings, which is checked again only after it or a header has changed.
+# A check takes seconds. A file with a NAME.clean had no findings; it is checked again only if it or a header has changed since.
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(FRONT) $(CORE))
 $(BUILD)/tidy/%.clean: %.c .clang-tidy
 	@mkdir -p $(@D)

@@ -36,7 +36,7 @@ struct collapsed_stack {
 };
 
 /*
- * Parses a count at the end of the text, and removes it and one blank before it. Returns false and leaves *stack
+ * Parses a count at the end of stack->text, and removes the count and one blank before it from the text. Returns false and leaves *stack
  * unchanged if there is no count.
  */
 static bool take_count(struct collapsed_stack *stack)
@@ -116,8 +116,8 @@ static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *resu
 }
 
 /*
- * The first of two numbers may belong to the name of the last frame (`main;read 4 12`). So the file counts as a
- * difference of two profiles only if every line of its head has two numbers.
+ * The first of two numbers may belong to the name of the last frame (`main;read 4 12`). So the file counts as a difference of two profiles
+ * only if all lines of its head that have a count have two.
  */
 static void collapsed_open_file(struct pf_build *build)
 {

@@ -44,7 +44,7 @@ struct v8_moment {
 
 struct v8 {
     struct pf_build *build;
-    struct pf_json *json, *times; /* the second one reads times in parallel to samples */
+    struct pf_json *json, *times; /* `times` reads times in parallel to samples */
     PF_LIST(struct v8_node) nodes;
     PF_LIST(struct link) links;
     PF_LIST(uint32_t) open; /* stack of the nodes that are being read */
@@ -89,7 +89,7 @@ static const struct pf_json_member look_node_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Returns 1 if the file is a profile, -1 if not. So does v8_examine_head. */
+/* Examines the first element of `nodes`. Like v8_examine_head, returns 1 if the file is a profile, -1 if not. */
 static int look_at_list(const struct pf_json_walk *walk)
 {
     struct pf_json_token token;
@@ -185,9 +185,8 @@ static void begin_node(struct v8 *v8)
 }
 
 /*
- * Reads a node up to its end. Below `head`, nodes are nested in the lists `children` of their parents, as deep as the
- * calls. The next token therefore begins a member of the innermost open node, or an element of that node's list
- * `children`. In a list `nodes`, `children` contains ids.
+ * Reads a node up to its end. In a list `nodes`, a node's `children` are ids. Below `head`, `children` are nested nodes; v8->open is the
+ * stack of nodes whose end has not been read, and each token belongs to the innermost one.
  */
 static int v8_read_node(const struct pf_json_walk *walk)
 {
@@ -227,7 +226,7 @@ static int v8_read_node(const struct pf_json_walk *walk)
 
 /* ---- the tree ----------------------------------------------------------------------------------- */
 
-/* Fails if the pass was cancelled. For loops over nodes, which read nothing. */
+/* Ends the run if the pass was cancelled. Loops that read nothing call it. */
 static void check_v8(const struct v8 *v8)
 {
     pf_run_check(v8->build->run, pf_pass_check(v8->build->run->error));
@@ -265,7 +264,7 @@ static uint32_t v8_root_of(struct v8 *v8, uint32_t node)
     return node;
 }
 
-/* Links two nodes by their indexes (NONE: undefined id). A link that would close a cycle is ignored. */
+/* Sets a node's parent, by index (NONE: undefined id). A link that would close a cycle is ignored. */
 static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct v8_node *node = child == NONE ? NULL : &v8->nodes.at[child];
@@ -312,8 +311,8 @@ static void name_nodes(struct v8 *v8)
 }
 
 /*
- * Adds the node's context. The node's file is shown only if no other file has a function of the same name. `apart`
- * distinguishes functions of one name in different files.
+ * Adds the node's context. The node's file is shown only if no other file has a function of the same name. Functions of one name in
+ * different files still get different contexts, because frame->apart differs.
  */
 static void make_context(struct v8 *v8, struct v8_node *node)
 {
@@ -561,7 +560,7 @@ static void v8_read_file(struct pf_build *build)
         got = pf_json_object(&walk, v8, file_members);
     if (pf_json_got(build->run, got) < 0)
         pf_json_warn_of_damage(build->run);
-    /* Old files have seconds here, but microseconds in `timestamps`. */
+    /* Old files have start and end in seconds, but `timestamps` in microseconds. */
     v8->start = v8_ns_of(&v8->started, v8->old && !v8->heap, 0);
     v8->end = v8_ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
     index_node_ids(v8);

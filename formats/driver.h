@@ -145,9 +145,7 @@ struct pf_table {
     const void *data;
 };
 
-/*
- * Returns the rows of a table without ops, or NULL if its stage is not loaded yet. Returns NULL for a table with ops.
- */
+/* Returns the rows of a table. Returns NULL if its stage is not loaded yet, or if the table has ops. */
 static inline const struct pf_rows *pf_table_rows(const struct pf_table *table)
 {
     return table->ops || !table->data ? NULL : *(struct pf_rows *const *)table->data;

@@ -20,7 +20,7 @@
  *   number.c     fields -> numbers
  *   decode.c     fields -> the meaning of a record
  *   model.c      memory, warnings, ids as text, ticks paused in a run
- *   read.c       the pass over the file: definitions and references in memory, starts, stops and data as events
+ *   read.c       the pass over the file: definitions, references, pauses -> memory; starts, stops, data -> model->events
  *   names.c      resolves references to runs and sections
  *   match.c      finds the start of each stop, and the region or interval of data; result: one link per event
  *   targets.c    events and links -> ends of runs, the owner of each data record, types of values
@@ -80,7 +80,7 @@ struct afperf_ref {
     struct afperf_id id;
     uint32_t segment;
     bool defined;          /* a RunInfo or SectionInfo of the segment defines it */
-    bool maybe;            /* the id is from a short SectionInfo, and is a timestamp if no run has it */
+    bool maybe;            /* the id is run_or_time of a SectionInfo (decode.h): a timestamp if no run has this id */
     uint32_t object;       /* the run or section that it is resolved to, or AFPERF_NONE */
     uint64_t offset, line; /* of the first record that needs it; line 0: no record needs it */
     uint32_t current;      /* reference of the run that is current at that record */
@@ -165,12 +165,12 @@ struct afperf_event {
     uint64_t time;         /* time of the event; of data, the last timestamp of the record */
     uint64_t id;           /* id of the region or interval; of data, id of the region, section or run */
     uint64_t other;        /* tags of a region that starts, see afperf_tags; of data, id of the interval */
-    uint32_t owner;        /* reference of the run of a region or data, or of the section of an interval */
+    uint32_t owner;        /* reference of the run; in an event of an interval, reference of the section */
     uint32_t label;        /* label of a region that starts, a string of the tree or PF_NO_STRING */
     uint8_t kind, type;    /* enum afperf_event_kind; of data, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* only of data: the record has an aggregation type */
-    bool apart;     /* only of data: since the last RunInfo, there was no start or stop to belong to */
+    bool apart;     /* only of data: the file has no start or stop between the last RunInfo and this record */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -221,10 +221,7 @@ struct afperf_interval {
     bool closed, id_given;
 };
 
-/*
- * What a data record is about. RUN_REGIONS is all regions of a run, RUN_SECTIONS all its sections, and ORPHAN nothing
- * that is known.
- */
+/* The kind of a data record's owner. RUN_REGIONS is all regions of a run, RUN_SECTIONS all its sections, and ORPHAN an unknown owner. */
 enum afperf_scope {
     AFPERF_SCOPE_RUN,
     AFPERF_SCOPE_REGION,
@@ -304,8 +301,8 @@ struct afperf_model {
 };
 
 /*
- * The functions that take a non-const model belong to the pass. One thread calls them, and a failure ends model->run (run.h).
- * After the pass, the model is immutable. Cursors use only functions that take a const model or a struct pf_error.
+ * The functions that take a non-const model belong to the pass. One thread calls them, and a failure ends model->run (run.h). After the
+ * pass, the model is immutable, and cursors call only the other functions.
  */
 
 /* ---- model.c ------------------------------------------------------------------------------------ */
@@ -357,7 +354,7 @@ static inline void afperf_need(struct afperf_ref *ref, uint64_t offset, uint64_t
     ref->offset = offset;
 }
 
-/* Returns the run that a reference resolves to. */
+/* Returns the index in model->runs that reference `ref` resolves to. */
 static inline uint32_t afperf_run_of(const struct afperf_model *model, uint32_t ref)
 {
     return model->names[AFPERF_RUNS].refs[ref].object;
@@ -513,8 +510,8 @@ void afperf_time_sections(struct afperf_model *model, uint32_t run);
 /* ---- geometry.c --------------------------------------------------------------------------------- */
 
 /*
- * Returns a sorter that yields the regions of all runs whose `geometry` is set, by run and start. Regions without stop
- * get one.
+ * Returns a sorter that yields the regions of all runs whose `geometry` is set, by run and start. A region without stop gets a computed
+ * one.
  */
 struct pf_sorter *afperf_sort_extents(struct afperf_model *model);
 

@@ -82,9 +82,9 @@ static bool is_other_major(struct afperf_text version)
 }
 
 /*
- * Returns true if the record has the short shape. Like the examples of the format document, it omits a field. Field 3
- * of RegionStart and SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the
- * version in the full shape, and the run's id in the short one. If field 4 is neither, *error is set.
+ * Returns true if the record has the short shape, which omits a field, as the format document's examples do. Field 3 of RegionStart and
+ * SectionInfo is an id in the full shape, and the label in the short one. Field 4 of RunInfo is the version in the full shape, and the
+ * run's id in the short one. If field 4 is neither, *error is set.
  */
 static bool is_example(const struct afperf_record *record, enum afperf_type type, enum afperf_problem *error)
 {
@@ -106,8 +106,8 @@ static bool is_example(const struct afperf_record *record, enum afperf_type type
 /* ---- fields ------------------------------------------------------------------------------------- */
 
 /*
- * Parses a number, unless the record has an error already. Returns true if the field is a valid number. Otherwise sets
- * decoded->error, unless the field is blank and `may_be_blank` is set.
+ * Parses a number. Returns true if the field is a valid number. Otherwise sets decoded->error, unless the field is blank and `may_be_blank`
+ * is set. If the record has an error already, returns false.
  */
 static bool take_number(struct afperf_decoded *decoded, struct afperf_text field, uint64_t *value,
                         bool may_be_blank)
@@ -145,8 +145,8 @@ static void check_span(struct afperf_decoded *decoded)
 }
 
 /*
- * Takes the measurements, which are the fields from number `first` to the end of the record. Each is a pair of fields.
- * If the last pair lacks its second field, it is ignored, and odd_measurement is set unless its first field is blank.
+ * Decodes the measurements: pairs of fields from field number `first` to the end of the record. A last field without a partner is ignored;
+ * odd_measurement is set if it is not blank.
  */
 static void take_values(const struct afperf_record *record, size_t first, struct afperf_decoded *decoded)
 {
@@ -164,7 +164,7 @@ static void take_values(const struct afperf_record *record, size_t first, struct
         decoded->error = AFPERF_NO_MEASUREMENT;
 }
 
-/* Returns the member that holds the text field with this letter in `types`. */
+/* Returns the member of *decoded for a text field. `letter` is the field's letter in the table `types` above. */
 static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 {
     return letter == 'a'   ? &decoded->aggregation
@@ -179,7 +179,7 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
                            : &decoded->application_version;
 }
 
-/* Takes field number `at`, which has this letter in `types`. */
+/* Decodes field number `at`. `letter` is the field's letter in the table `types` above. */
 static void afperf_take_field(const struct afperf_record *record, size_t at, char letter,
                               struct afperf_decoded *decoded)
 {

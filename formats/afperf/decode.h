@@ -58,7 +58,7 @@ struct afperf_decoded {
     struct afperf_text name, tags; /* `name` is a label, an application, or the name of a measurement type */
     /* RunInfo has these, trimmed except for application_version. MeasurementType has `units`, too. */
     struct afperf_text units, version, wallclock, application_version;
-    /* Only MeasurementType has these. They and its `units` are not trimmed. */
+    /* Only MeasurementType has these. Like its `units`, they are not trimmed. */
     uint64_t type_id;
     struct afperf_text datatype, summary, description;
 };

@@ -36,7 +36,7 @@ enum match_class {
 enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 };
 
 /*
- * The place of an event is a number. Its upper bits are the index of the event in model->events, the next ones the role. In the place of a
+ * The place of an event is a number. Its upper bits are the index of the event in model->events, followed by the role. In the place of a
  * start, the low bits are the number of its region, or of its interval within the section.
  */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
@@ -92,7 +92,7 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
     return ref == AFPERF_NONE ? AFPERF_NONE : model->names[AFPERF_SECTIONS].refs[ref].object;
 }
 
-/* State of the step. First the sorter of events is filled. Then the events are matched, group by group. */
+/* State of the matching. First the sorter of events is filled. Then the events are matched, group by group. */
 struct matching {
     struct afperf_model *model;
     struct pf_sorter *events, *links;
@@ -120,7 +120,7 @@ struct matching {
     uint64_t first_queued;
 };
 
-/* Adds the event of the walk to the sorter. `class` is its class if it has an id. */
+/* Adds matching->walk.event to the sorter. If the event has no id, its class is `class` + MATCH_NAMELESS. */
 static void fill_event(struct matching *matching, enum match_class class, uint32_t scope,
                        enum match_role role, uint32_t number)
 {

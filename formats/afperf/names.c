@@ -100,7 +100,7 @@ static void add_implicit(struct afperf_model *model, enum afperf_thing thing, co
 }
 
 /*
- * Creates implicit objects for the references that records need but none defines. References with equal ids share an object; each
+ * Creates implicit objects for the references that records need but no record defines. References with equal ids share an object; each
  * reference without an id gets its own.
  */
 static void add_all_implicit(struct afperf_model *model, enum afperf_thing thing)
@@ -126,10 +126,7 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    /*
-     * If the first field of a short SectionInfo is not the id of a run, the section belongs to the run that is current
-     * there.
-     */
+    /* If `maybe` is set and no run has the id, the section belongs to the run that was current at its SectionInfo. */
     for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
@@ -171,8 +168,8 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
 }
 
 /*
- * Resolves references to runs. Reference 0 stands for the run of the records before the first that names a run. It is the run that a
- * RunInfo defines if the file has exactly one such run, else a provisional implicit run.
+ * Resolves references to runs. Reference 0 is the run of all records before the first one that names a run. If the RunInfos define exactly
+ * one run, reference 0 resolves to this run, otherwise to a provisional implicit run.
  */
 static void resolve_runs(struct afperf_model *model)
 {
@@ -206,7 +203,7 @@ static int by_id_and_run(const void *left, const void *right)
     return order ? order : afperf_order_of(a->line, b->line);
 }
 
-/* Merges measurement types of two references to the same run. The later definition of a field counts. */
+/* Merges `from` into `into`, which come from two references to the same run. The later definition of a field wins. */
 static void merge_measures(struct afperf_measure *into, const struct afperf_measure *from)
 {
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++) {

@@ -32,8 +32,8 @@ static uint32_t name_of_region(struct afperf_model *model, const struct afperf_e
 }
 
 /*
- * Returns true if the stop of a region is before its start in the file, and not after it in time. The moment of the stop is then added
- * when the start is read, so that it is sorted after that of the start.
+ * Returns true if a region's stop is before its start in the file, and not after it in time. The moment of such a stop is added with that
+ * of the start, so that the start is sorted first.
  */
 static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop_time, uint64_t stop_index)
 {
@@ -116,8 +116,8 @@ static void sort_moments(struct afperf_nesting *nesting)
 /* ---- trial -------------------------------------------------------------------------------------- */
 
 /*
- * Replays a moment with the stack nesting->trial. A stop also ends the regions inside the stopped one. Returns false if one of these has a
- * stop of its own, because the two regions overlap then.
+ * Replays a moment with the stack nesting->trial. A stop also ends the regions inside the stopped one. Returns false if one of these inner
+ * regions is closed by a later stop, because the two regions overlap then.
  */
 static bool try_moment(struct afperf_nesting *nesting, const struct afperf_moment *moment)
 {
@@ -139,8 +139,8 @@ static bool try_moment(struct afperf_nesting *nesting, const struct afperf_momen
 }
 
 /*
- * Moves the moments of a run to the timeline, and tests whether its regions nest. Returns the first moment of a later
- * run, or NULL.
+ * Moves the moments of run `number`, from `next` on, to the timeline, and tests whether its regions nest. Returns the first moment of a
+ * later run, or NULL.
  */
 static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, uint32_t number,
                                                 const struct afperf_moment *next)

@@ -144,7 +144,7 @@ static bool double_value(struct afperf_text text, struct pf_cell *cell)
     return true;
 }
 
-/* Converts a value of unknown datatype. The cell, which holds the text, is replaced if the text is a number. */
+/* Converts a value of unknown datatype. *cell holds the text; if the text is a number, *cell becomes the number. */
 static bool any_value(struct afperf_text text, struct pf_cell *cell)
 {
     uint64_t large;

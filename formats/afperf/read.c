@@ -250,8 +250,8 @@ static void afperf_read_region(struct afperf_reading *reading, const struct afpe
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 /*
- * Returns the reference of the section that a start or stop names. If it names none, returns the reference of the last
- * SectionInfo or, before the first, one without an id.
+ * Returns the reference of the section that a start or stop names. If it names none, returns the reference of the last SectionInfo or,
+ * before the first SectionInfo, of a section without an id.
  */
 static uint32_t section_named(struct afperf_reading *reading, const struct afperf_id *id)
 {

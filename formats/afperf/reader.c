@@ -111,10 +111,7 @@ static int begin_field(struct afperf_reader *reader, struct pf_error *error)
     return add_field(reader, reader->unquoted + reader->used, 0, error);
 }
 
-/*
- * Continues to split a record with quotes, of which `text` is the next part. Text after a quoted part is appended to
- * the field.
- */
+/* Splits `text`, the next part of a record with quotes, into fields. Text after a quoted part is appended to the field. */
 static int split_quoted(struct afperf_reader *reader, const char *text, size_t size,
                         struct afperf_record *record, struct pf_error *error)
 {
@@ -214,9 +211,8 @@ static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, s
 }
 
 /*
- * Reads a record with quotes, of which `line` is the first line. The record continues on further lines until all quotes
- * are closed. If that takes more than 1 MiB, or the file ends first, the first line is dropped, and reading continues
- * on the next one.
+ * Reads a record with quotes that begins with `line` and continues until all quotes are closed. If the record exceeds 1 MiB, or a quote is
+ * not closed before the file ends or the budget REREAD_MAX is used up, only `line` is dropped, and reading continues after it.
  */
 static int read_quoted(struct afperf_reader *reader, struct afperf_record *record, struct pf_line line,
                        struct pf_error *error)
@@ -267,7 +263,7 @@ static bool may_be_header(const struct pf_line *line)
     return line->size > n && !memcmp(line->text, start, n) && line->text[n] >= '0' && line->text[n] <= '9';
 }
 
-/* Reads the record that begins with a line. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
+/* Reads the record that begins with `line`. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
 static int afperf_read_record(struct afperf_reader *reader, const struct pf_line *line,
                               struct afperf_record *record, struct pf_error *error)
 {

@@ -66,7 +66,7 @@ void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region)
     open->context = afperf_context(model, parent, open->name, open->name, AFPERF_KIND_REGION, flags);
 }
 
-/* Adds to the parent's covered ticks those ticks of `child` that no earlier child covers. */
+/* Adds the ticks of `child` that no earlier child covers to the parent's covered ticks. */
 static void cover_by(const struct afperf_stack *stack, struct afperf_open *parent,
                      const struct afperf_open *child)
 {

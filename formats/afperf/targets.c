@@ -34,7 +34,7 @@ static void set_run_or_orphan(const struct targeting *targeting, struct afperf_t
         target->run = run;
 }
 
-/* Returns true if data without an id belong to the block: it is of kind `start`, or of kind `stop` and has a start. */
+/* Returns true if data without an id belong to the block: no RunInfo follows it, and its kind is `start`, or `stop` with a known start. */
 static bool in_block(const struct targeting *targeting, enum afperf_event_kind start,
                      enum afperf_event_kind stop)
 {
@@ -76,9 +76,7 @@ static uint32_t interval_of_data(const struct targeting *targeting, uint32_t sec
     return AFPERF_NONE;
 }
 
-/*
- * Sets the target of data about regions (if `region` is set) or sections. The target is one of them, or all of a run.
- */
+/* Sets the target of data about regions (if `region` is set) or sections: one of them, all of a run, or ORPHAN. */
 static void target_object(const struct targeting *targeting, struct afperf_target *target, bool region)
 {
     const struct afperf_model *model = targeting->walk.model;

@@ -18,7 +18,7 @@ struct callgrind_evidence {
     bool body;                 /* a line of the body has been seen */
     bool other;                /* a line that belongs to neither format has been seen */
     enum callgrind_word first; /* keyword of the first line that has one */
-    bool magic;                /* `# callgrind format` */
+    bool magic;                /* there is a line `# callgrind format` */
 };
 
 static void callgrind_examine_line(struct callgrind_evidence *look, struct pf_slice line)
@@ -36,7 +36,7 @@ static void callgrind_examine_line(struct callgrind_evidence *look, struct pf_sl
     if (word == NO_WORD)
         look->other |= !pf_begins(line, "====");
     else if (word == EVENTS && value.at == value.end)
-        look->other = true; /* for example a key of YAML */
+        look->other = true; /* no events: for example a key of YAML */
     if (!look->first)
         look->first = word;
     look->seen[word] = true;

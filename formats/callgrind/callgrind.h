@@ -72,7 +72,7 @@ static inline bool callgrind_in_body(enum callgrind_word word)
     return word != NO_WORD && word < VERSION;
 }
 
-/* True if Cachegrind's files have this keyword, too. */
+/* True if Cachegrind's files may have this keyword, too. */
 static inline bool callgrind_in_both(enum callgrind_word word)
 {
     return (word >= FL && word <= FN) || word == CMD || word == DESC || word == EVENTS || word == SUMMARY;
@@ -84,7 +84,7 @@ static inline bool callgrind_begins_cost(char c)
     return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '*';
 }
 
-/* The functions below consume what they parse. */
+/* The callgrind_take_ functions remove what they parse. */
 
 /* Parses the keyword of a line; NO_WORD if it has none. */
 enum callgrind_word callgrind_take_word(struct pf_slice *line);
@@ -93,9 +93,8 @@ enum callgrind_word callgrind_take_word(struct pf_slice *line);
 bool callgrind_take_count(struct pf_slice *line, pf_int128 *count);
 
 /*
- * Parses a position: a number, a difference to the previous one (`+3`, `-3`), the previous one (`*`), or a range, of
- * which the first number is used. *position is the previous one of this column. Returns false if the text is invalid;
- * *position is then unchanged.
+ * Parses a position: a number, a difference to the previous one (`+3`, `-3`), the previous one (`*`), or a range, whose first number is
+ * used. On entry, *position is the previous position in this column. Returns false, with *position unchanged, if the text is invalid.
  */
 bool callgrind_take_position(struct pf_slice *line, pf_int128 *position);
 
@@ -106,7 +105,7 @@ bool callgrind_take_reference(struct pf_slice *text, uint64_t *number);
 
 enum { CALLGRIND_METRICS = 64 }; /* maximum; valgrind has 24 events */
 
-/* No function. Functions are indexes of frames (see struct pf_frame). */
+/* Sentinel: no function. The number of a function is the index of its struct pf_frame. */
 #define CALLGRIND_NO_FUNCTION UINT32_MAX
 
 /*

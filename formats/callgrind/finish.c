@@ -67,8 +67,8 @@ static void callgrind_find_only(struct finish *finish, uint32_t names)
 }
 
 /*
- * Resolves a callee. Old xdebug omits the file of a callee, and the reader then assumes the caller's file. If there is
- * no such function, the only function of that name is meant.
+ * Resolves a callee. Old xdebug omits the file of a callee, and the reader then assumes the caller's file. If that function is not defined,
+ * but exactly one other function of its name is, returns the latter.
  */
 static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 {
@@ -83,10 +83,9 @@ static void callgrind_add_value(struct finish *finish, const struct callgrind_ke
 }
 
 /*
- * Adds the values of one row of costs. A function's inclusive value is its exclusive value plus the costs of its calls,
- * except calls of itself. Functions that share a name get no inclusive value, since values are added up by name, and
- * one of these functions may call another (valgrind has two `(below main)`, one inside the other). A function with only
- * calls gets the exclusive value 0.
+ * Adds the values of one row of costs. A function's inclusive value is its exclusive value plus the costs of its calls, except recursive
+ * calls. A function with only calls gets the exclusive value 0. Functions that share a name get no inclusive value: values are added up by
+ * name, and costs would count twice if one of them calls another (as valgrind's two `(below main)` do).
  */
 static void callgrind_add_values(struct finish *finish, const struct callgrind_key *key,
                                  const pf_int128 *costs)

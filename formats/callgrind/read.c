@@ -20,7 +20,7 @@ static uint32_t unknown_name(struct callgrind *callgrind)
 
 /* ---- costs ------------------------------------------------------------------------------------------- */
 
-/* Adds a column for one more metric to each row. */
+/* Adds a number for one more metric to each row of callgrind->costs. */
 static void widen(struct callgrind *callgrind)
 {
     size_t rows = pf_strings_count(callgrind->keys), stride = callgrind->stride++;
@@ -32,7 +32,7 @@ static void widen(struct callgrind *callgrind)
     }
 }
 
-/* Finds or adds the row of the current function's exclusive costs or, with a callee, of its calls of the callee. */
+/* Finds or adds the row of the current function's calls of `callee` or, if that is CALLGRIND_NO_FUNCTION, of its exclusive costs. */
 static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
 {
     struct pf_build *build = callgrind->build;
@@ -364,7 +364,7 @@ static void callgrind_read_title(struct callgrind *callgrind, struct pf_slice te
     title[1] = pf_build_slice(callgrind->build, pf_trimmed((struct pf_slice){colon + 1, text.end}));
 }
 
-/* Parses the names of the columns before the counts, of which only `line` is used. An empty list means `line`. */
+/* Parses the names of the columns before the counts. Only the column `line` is used. An empty list means `line`. */
 static void read_positions(struct callgrind *callgrind, struct pf_slice text)
 {
     text = pf_trimmed(text);

@@ -25,7 +25,7 @@ struct chrome_evidence {
     bool phase, place; /* has `ph`; has `ts` or `pid` */
 };
 
-/* Notes a member. Returns 1, which ends the search, once both kinds have been seen. */
+/* Notes a member. Returns 1, which ends the search, once both flags of struct chrome_evidence are set. */
 static int chrome_see_member(const struct pf_json_walk *walk)
 {
     const struct chrome_evidence *signs = walk->into;
@@ -203,14 +203,14 @@ static int take_time(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* Takes the duration by the thread's clock if the event has no other so far. */
+/* Takes `tdur`, the duration by the thread's clock, unless the event has had a `dur`. */
 static int take_thread_time(const struct pf_json_walk *walk)
 {
     const struct time *time = walk->place;
     return time->given == ABSENT ? take_time(walk) : 0;
 }
 
-/* Keeps the args of metadata and counters. If a file writes args before the phase, they are kept in any case. */
+/* Keeps the args of metadata, counters, and events whose phase has not been read yet. */
 static int take_args(const struct pf_json_walk *walk)
 {
     struct chrome_reading *reading = walk->into;
@@ -296,7 +296,7 @@ static void chrome_warn(struct chrome_reading *reading, const char *code, const 
                   "event %llu: %s", (unsigned long long)reading->number - 1, what);
 }
 
-/* Enters the event's args. Returns false if there are none. */
+/* Starts to parse the event's args with args_reader. Returns false if there are none. */
 static bool enter_args(struct chrome_reading *reading)
 {
     struct pf_json_token token;
@@ -392,7 +392,7 @@ static enum chrome_kind chrome_kind_of(char phase)
     return phase == 'C' ? COUNTERS : KINDS;
 }
 
-/* Adds a row for each series of a counter whose value is a number. */
+/* Adds a row for each member of a counter's args whose value is a number. */
 static void chrome_add_counter(struct chrome_reading *reading, uint32_t thread, uint32_t name)
 {
     struct pf_json_token member, value;
@@ -411,7 +411,7 @@ static void chrome_add_counter(struct chrome_reading *reading, uint32_t thread, 
     }
 }
 
-/* Adds a row to the table of the event's kind. Slices have no such table. */
+/* Adds a row to the table of the event's kind, if it has one. Slices have none. */
 static void chrome_add_row(struct chrome_reading *reading, uint32_t thread, uint32_t name)
 {
     enum chrome_kind kind = chrome_kind_of(reading->event.phase);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* End of a slice that a B began. It is unknown until the E is read. An X has a duration. */
+/* The end of a slice that a B began, until its E is read. */
 #define NO_END INT64_MAX
 
 /* Maximum number of open slices that an E searches for its B. */
@@ -83,8 +83,8 @@ static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 }
 
 /*
- * Pops the ended slices on top of the stack. Ended slices below an open one remain. Overlapping Xs can leave any number
- * of these, so once half of the stack has ended, the stack is compacted and the heap rebuilt.
+ * Pops the ended slices on top of the stack. Ended slices below an open one remain. Overlapping Xs can leave many of them, so the stack is
+ * compacted and the heap rebuilt once half of the stack has ended.
  */
 static void sweep(struct chrome_nesting *n)
 {
@@ -117,7 +117,7 @@ static void end_slice(struct chrome_nesting *n, size_t i)
     sweep(n);
 }
 
-/* Ends all Xs that end at or before `time`. */
+/* Ends all Xs that end at or before `time`, and attributes the time up to `time`. */
 static void end_until(struct chrome_nesting *n, int64_t time)
 {
     while (n->ends.n && n->open.at[n->ends.at[0]].end <= time) {
@@ -254,8 +254,8 @@ static int longer_first(const void *a, const void *b)
 }
 
 /*
- * Handles the events of a group: Xs and events without duration, of one time, without a B or E between them in the file.
- * Longer Xs come first, so that they enclose shorter ones. Events without duration come last.
+ * Handles a group: events of one time other than B and E, without a B or E between them in the file. Longer Xs come first, so that they
+ * enclose shorter ones. Events without duration come last.
  */
 static void take_group(struct chrome_nesting *n)
 {

@@ -159,7 +159,7 @@ static void free_anchor_reading(struct pf_cube_reading *reading)
     free(reading);
 }
 
-/* Reads anchor.xml, if there is one. Returns the state, which the run owns. */
+/* Reads anchor.xml, if there is one. Returns the parser's state; `run` owns it. */
 static struct pf_cube_reading *read_anchor_xml(struct pf_run *run, struct pf_cube *cube, bool head_only)
 {
     struct pf_cube_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_anchor_reading);

@@ -37,14 +37,14 @@ struct pf_cube_reading {
     enum pf_cube_section section;
     enum pf_cube_subject subject;
     int64_t depth;   /* number of open elements */
-    uint32_t metric; /* this and the next two: index of the innermost open one, or PF_CUBE_NONE */
+    uint32_t metric; /* `metric`, `path`, `node`: index of the innermost open one, or PF_CUBE_NONE */
     uint32_t path;
     uint32_t node;
     struct pf_cube_region region;                 /* the open region */
     struct pf_cell cells[PF_CUBE_REGION_COLUMNS]; /* the row of the open region */
     PF_LIST(struct pf_cube_region) regions;
     PF_LIST(struct pf_cube_node) nodes;
-    size_t room_paths, room_locations; /* of the cube's arrays */
+    size_t room_paths, room_locations; /* allocated items of cube->paths and cube->locations */
     struct pf_ids region_ids, path_ids;
     PF_LIST(char) parameters;   /* the parameters of all open call paths, one after the other */
     PF_LIST(size_t) open_paths; /* where the parameters of each open call path begin */

@@ -41,7 +41,7 @@ static int64_t integer_or(const char *text, int64_t otherwise)
     return negative ? -(int64_t)number : (int64_t)number;
 }
 
-/* Returns the id in the attribute `name`, or 0 if it is missing or invalid, which makes the file's values unusable. */
+/* Returns the id in the attribute `name`. If it is missing or invalid, warns, marks the cube as broken and returns 0. */
 static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
 {
     int64_t id = integer_or(anchor_attribute(reading, name), -1);

@@ -89,7 +89,7 @@ void pf_cube_archive_free(struct pf_cube_archive *archive)
 
 /* ---- reading the archive --------------------------------------------------------------------------------- */
 
-/* Parses a pax record ("LENGTH KEY=VALUE\n" lines), which holds the size of a member of 8 GiB or more. */
+/* Takes the next member's size from a pax record ("LENGTH KEY=VALUE\n" lines). It declares sizes of 8 GiB or more. */
 static void take_pax(struct archive_walk *walk, uint64_t offset, uint64_t size)
 {
     static const char key[] = " size=";
@@ -165,7 +165,7 @@ void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, s
 
 /* ---- contents of members ------------------------------------------------------------------------ */
 
-/* Reads raw bytes of a member. */
+/* Reads bytes of a member without decompressing them. */
 static ssize_t read_member_bytes(const struct pf_cube *cube, const struct pf_cube_member *member,
                                  void *buffer, size_t size, uint64_t at, struct pf_error *error)
 {

@@ -30,8 +30,8 @@ static void note_checked(const struct check *check, const char *severity, const 
 }
 
 /*
- * True if a metric may have counters that went below zero. Values of 2^63 or more count as such, since no counter
- * reaches them by counting up.
+ * True if a metric's values may be counters that wrapped below zero. Values of 2^63 or more count as wrapped, since no counter gets that
+ * far by counting up.
  */
 static bool may_wrap(const struct pf_cube_metric *metric)
 {

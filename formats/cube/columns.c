@@ -62,8 +62,8 @@ static void copy_metric(struct copying *copying, const struct pf_cube_metric *me
 }
 
 /*
- * Returns false if the copy would be larger than zlib can make of the file. Rows may share a stream or have none, so that a few bytes in
- * the file become a row.
+ * Returns false if the copy would be more than PF_CUBE_RATIO_MAX times as large as the file. A small file can declare such a size, because
+ * many rows may share a stream or have none.
  */
 static bool is_size_plausible(const struct pf_cube *cube)
 {

@@ -143,7 +143,7 @@ struct components {
     uint64_t path;            /* the loaded call path's first number; PF_NO_NUMBER: none */
     uint64_t element;         /* first number of the element that was examined last; PF_NO_NUMBER: none */
     const unsigned char *row; /* the loaded call path's row */
-    uint32_t parts;           /* number of parts of that element */
+    uint32_t parts;           /* number of parts of the element examined last */
     char name[PART_NAME];
 };
 

@@ -82,7 +82,7 @@ void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union 
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n);
 
-/* Sets *cell to the single number that Cube shows for `number`. Returns false if nothing is shown (zero, or no value). */
+/* Both set *cell to the single number that Cube shows for `number`. They return false if nothing is shown (zero, or no value). */
 bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell);
 static inline bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number,
                                  struct pf_cell *cell)

@@ -53,7 +53,7 @@ __attribute__((format(printf, 5, 6))) static bool note_metric(const struct data_
     return false;
 }
 
-/* Reads bytes of a member into the buffer. Returns their number. */
+/* Reads up to `size` bytes of a member into search->bytes. Returns their number. */
 static size_t read_bytes(struct data_search *search, const struct pf_cube_member *member, size_t size,
                          uint64_t at)
 {
@@ -99,7 +99,7 @@ static bool place_rows(struct data_search *search, const unsigned char *raw, siz
     return true;
 }
 
-/* Returns false if the metric is unusable. */
+/* Reads the index: byte order and positions of rows. Returns false if the metric is unusable. */
 static bool read_metric_index(struct data_search *search)
 {
     struct pf_cube_metric *metric = search->metric;
@@ -196,7 +196,7 @@ static bool find_packed(struct data_search *search, uint64_t count)
     return true;
 }
 
-/* Returns false if the metric is unusable. */
+/* Finds the rows or streams in the data. Returns false if the metric is unusable. */
 static bool find_rows(struct data_search *search)
 {
     size_t have = read_bytes(search, search->data, TABLE_AT, 0);

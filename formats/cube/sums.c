@@ -175,10 +175,9 @@ static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_
 }
 
 /*
- * Derives inclusive values for n locations, of which sums->location + first is the first. Walks the call paths from
- * `end` back to sums->first, so that descendants come before their ancestors. `levels` has n numbers for each depth
- * from top - 1 on. They are the sums, so far, for the next call path of this depth that the walk reaches. When the walk
- * reaches it, they are complete. The sums at depth top - 1 are for call paths before the range.
+ * Derives inclusive values for the n locations from sums->location + first on. Walks the call paths from `end` back to sums->first, so that
+ * descendants come before their ancestors. For each depth from top - 1 on, `levels` has n sums: the values, added up so far, of the
+ * descendants of the next call path of this depth that the walk reaches. The sums at depth top - 1 are for call paths before the range.
  */
 static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, union pf_cube_number *levels,
                       uint32_t first, uint32_t n, struct pf_error *error)

@@ -86,7 +86,9 @@ struct pf_cube_metric {
     uint64_t rows; /* number of rows, including those that no position refers to */
     uint64_t base; /* offset in the input of row 0, or of the streams if the rows are compressed */
     uint64_t end;  /* offset in the input of the end of the data */
-    /* By row: the row's position + 1. For a row without a call path: the previous row's number, or 0. NULL: row i has position i. */
+    /*
+     * By row: the row's position + 1. A row without a call path has the same number as the row before it, or 0. NULL: row i has position i.
+     */
     uint32_t *after;
     struct pf_cube_range
         *streams; /* the zlib stream of each row, with size 0 if the row has no data. NULL: not compressed */

@@ -84,7 +84,7 @@ static int begin_cube_values(const struct pf_cursor *cursor, struct pf_numbers *
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    /* The columns exist, since the table has the flag PF_DERIVED_BY_PARTITION. */
+    /* columns.store is valid, since the table has the flag PF_DERIVED_BY_PARTITION. NULL: no copy was made. */
     bool by_column = all && cursor->only.partition >= 0 && cubex->columns.store;
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
