@@ -374,7 +374,7 @@ static void close_top(struct speedscope_profile *scope, pf_int128 at)
     pf_build_lasts(scope->build, top->row, speedscope_cell_of(at - top->begin));
 }
 
-/* Closes a frame. Frames that it called and that are still open are closed too, with a warning. */
+/* Closes a frame, after all frames above it on the stack; warns if there are any. Ignores a frame that is not open. */
 static void close_frame(struct speedscope_profile *scope, const struct speedscope_event *event,
                         const struct pf_json_token *at)
 {
@@ -517,7 +517,7 @@ static void speedscope_add_profile(struct speedscope_profile *scope, const struc
         pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
 }
 
-/* Reads a profile. Its values are added once all its members have been located, also if damage ends the profile early. */
+/* Reads a profile: locates its members, up to the first damage, and then adds its values. */
 static int read_profile(const struct pf_json_walk *walk)
 {
     struct speedscope_profile *scope = pf_build_state(walk->model);
@@ -541,7 +541,7 @@ static int take_profiles(const struct pf_json_walk *walk)
     struct pf_json_place *place = walk->place;
     if (!scope->shared)
         return pf_json_take_place(walk);
-    place->line = 0; /* profiles after `shared` replace any before it */
+    place->line = 0; /* forgets a list of profiles before `shared` */
     return pf_json_array(walk, walk->into, PF_JSON_OBJECT, read_profile);
 }
 
@@ -558,7 +558,7 @@ static int take_shared(const struct pf_json_walk *walk)
     return first ? pf_json_object(walk, scope, shared_members) : 0;
 }
 
-/* The members come in any order, so profiles are read once the frames are known. */
+/* `shared` has the frames, which profiles need. Profiles before it are only located, and read at the end. */
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("shared", PF_JSON_OBJECT, take_shared),
     PF_MEMBER("profiles", PF_JSON_ARRAY, take_profiles, struct speedscope_profile, profiles),

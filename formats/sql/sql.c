@@ -11,11 +11,11 @@
 
 /*
  * OPERATIONS_PER_STEP is the number of virtual machine operations between two calls of the progress handler; a row
- * takes 10 to 30. Reading the schema is interrupted at call number SCHEMA_STEPS.
+ * takes 10 to 30. SCHEMA_STEPS is the number of calls after which the reading of the schema is interrupted.
  */
 enum { OPERATIONS_PER_STEP = 2000, SCHEMA_STEPS = 65 };
 
-/* Maximum size of a statement in the schema, with comments. Statements of real exports have up to 6 KB. */
+/* Maximum size in bytes of a statement in the schema. Statements of real exports have up to 6 KB. */
 enum { STATEMENT_MAX = 32 * 1024 };
 
 /* Bytes of the input per read. */
@@ -58,7 +58,7 @@ static int on_progress(void *arg)
     return sql->failed;
 }
 
-/* Allows only reads of the driver's tables and calls of the row function. */
+/* Allows only reads of the driver's tables and calls of TAKE. */
 static int authorize(void *arg, int action, const char *first, const char *second, const char *database,
                      const char *trigger)
 {
@@ -100,8 +100,8 @@ static void set_limits(sqlite3 *connection)
         {SQLITE_DBCONFIG_DQS_DDL, 0},
         {SQLITE_DBCONFIG_DQS_DML, 0},
         /*
-         * Makes SQLite ignore schema statements that it cannot parse, such as views of other versions. Nothing is
-         * written.
+         * Makes SQLite ignore schema statements that it cannot parse, such as views of other versions. The
+         * database remains read-only.
          */
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1},
     };
@@ -113,12 +113,12 @@ static void set_limits(sqlite3 *connection)
 
 /* ---- damage -------------------------------------------------------------------------------------- */
 
-/* More memory in bytes than SQLite needs for a row. */
+/* A size in bytes that exceeds what SQLite needs for a row. */
 enum { ROW_MEMORY = 4 * PF_SQL_TEXT_MAX };
 
 /*
- * Distinguishes a real out-of-memory from SQLITE_NOMEM for damaged pages, which declare sizes that SQLite never
- * allocates. (volatile: compilers may otherwise remove an unused allocation and assume that it succeeds.)
+ * True if memory is really exhausted. SQLite also returns SQLITE_NOMEM for damaged pages that declare too large sizes.
+ * (volatile: compilers may otherwise remove an unused allocation and assume that it succeeds.)
  */
 static bool is_memory_out(void)
 {
@@ -154,7 +154,7 @@ static bool is_trouble(int result)
     return kind != SQLITE_OK && kind != SQLITE_ERROR;
 }
 
-/* Returns SQLITE_OK if the parsed schema has this column of a table other than a view. Not for virtual tables (see find_virtual). */
+/* Looks up a column in the parsed schema. Returns SQLITE_OK if the table, which must not be virtual, is no view and has it. */
 static int look_for(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
 {
     const char *collation;
@@ -195,8 +195,8 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
 }
 
 /*
- * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of
- * SQLite 3.53 crashes on virtual tables. Searches the statements' text, since the schema's columns `name` and `type`
+ * Sets *found if a statement of the schema may create a virtual table of this name. Such a table must not be passed to
+ * sqlite3_table_column_metadata, which crashes on it in SQLite 3.53. Searches the statements' text, since the schema's columns `name` and `type`
  * may contradict the text in a damaged file. Stops at damage, as SQLite does. Returns SQLITE_OK, or the error.
  */
 static int find_virtual(sqlite3 *connection, const char *table, bool *found)
@@ -297,8 +297,8 @@ static void end_rows(sqlite3_context *context)
 }
 
 /*
- * Writes `SELECT take(rowid,"a",NULL,"c") FROM "table" NOT INDEXED`. An aggregate function receives all rows in one
- * step of the statement. Indexes are disabled, because a forged one would change the result.
+ * Writes `SELECT take(rowid,"a",NULL,"c") FROM "table" NOT INDEXED`. Since `take` is an aggregate function, one step of
+ * the statement passes it all rows. Indexes are disabled, because a forged one would change the result.
  */
 static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *text)
 {
@@ -454,7 +454,7 @@ static const sqlite3_io_methods file_methods = {
     .xDeviceCharacteristics = characteristics,
 };
 
-/* Opens the only file; temporary files are kept in memory. */
+/* Opens FILE_NAME, and refuses any other file: temporary files are kept in memory. */
 static int open_file(sqlite3_vfs *methods, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     file->pMethods = NULL;

@@ -121,8 +121,8 @@ void pf_sql_each(struct pf_run *run, struct pf_sql *sql, unsigned table, pf_sql_
 struct pf_slice pf_sql_find(struct pf_run *run, struct pf_sql *sql, unsigned table, int64_t key);
 
 /*
- * Reports the progress of reading the file to the thread's pass. Call it in work that reads no rows. Walks report their
- * progress themselves.
+ * Reports to the thread's pass how much of the file has been read. Call it in work that reads no rows; pf_sql_each
+ * reports by itself.
  */
 void pf_sql_step(struct pf_run *run, const struct pf_sql *sql);
 

@@ -17,7 +17,7 @@ enum {
     ATTRIBUTES_MAX = 256,   /* maximum number per tag, since libxml2 compares all pairs of names */
     REFERENCE_MAX = 11,     /* maximum size of a numeric reference such as &#x10FFFF; in bytes */
     TEXT_PIECE = 256 << 10, /* text of this many bytes is passed on before its end has been fed */
-    PIECE = 4 << 10 /* minimum size of output in bytes, since libxml2 moves the unread rest of its buffer every few tags */
+    PIECE = 4 << 10         /* minimum bytes of output, since libxml2 moves its buffer every few tags */
 };
 
 void pf_xml_reserve(struct pf_xml_bytes *bytes, size_t size)
@@ -92,7 +92,7 @@ static inline bool is_in(const struct set *set, char c)
     return set->bits[(unsigned char)c >> 6] >> ((unsigned char)c & 63) & 1;
 }
 
-/* Returns the index of the first character from `at` on that is not in the set. */
+/* Returns the index of the first character from `at` on that is not in the set; `size` if all are. */
 static inline size_t repair_skip(const struct set *set, const char *bytes, size_t size, size_t at)
 {
     while (at < size && is_in(set, bytes[at]))
@@ -235,8 +235,8 @@ static bool ends_at(const struct tag *tag, size_t at)
 }
 
 /*
- * True if the quote at `at` is taken to be part of the value: a backslash precedes the quote, and neither the end of the
- * tag nor another attribute follows it, blanks aside.
+ * True if the quote at `at` counts as part of the value. A backslash must precede it, and what follows it, after any
+ * blanks, must be neither the end of the tag nor another attribute.
  */
 static bool quote_is_text(const struct tag *tag, size_t at)
 {
@@ -248,7 +248,7 @@ static bool quote_is_text(const struct tag *tag, size_t at)
     return !(end > next && end + 1 < tag->size && tag->bytes[end] == '=' && tag->bytes[end + 1] == '"');
 }
 
-/* Returns the index of the quote that ends the value whose first quote is at `open`. */
+/* Returns the index of the closing quote of the value whose opening quote is at `open`. */
 static size_t skip_value(const struct tag *tag, size_t open)
 {
     size_t at = open + 1;
@@ -293,7 +293,7 @@ static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, si
     return close + quoted;
 }
 
-/* Repairs an opening tag up to its `>` or `/`, and sets *end to the index of that. Returns false if a part was left out. */
+/* Repairs an opening tag up to its `>` or `/`, whose index is stored in *end. Returns false if a part of the tag was left out. */
 static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t *end)
 {
     size_t at = skip_name(tag, 1);
@@ -342,7 +342,7 @@ static void take_closing(struct pf_repair *repair, const struct tag *tag)
 
 /* ---- parts of the file: each function returns the bytes it consumed, 0 if more input is needed ---------- */
 
-/* Handles a `<` without a name after it, which is a closing tag whose slash is damaged, or text. */
+/* Handles a `<` that no name follows. It begins a closing tag whose slash is damaged, or is text. */
 static size_t take_no_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = bytes[1] != '<' && bytes[1] != '>' && !is_quote(bytes[1]);
@@ -455,7 +455,7 @@ static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size
     return at + 1;
 }
 
-/* Returns the size of the text and complete tags, at the start of the input, that need no repair. */
+/* Passes over the text and complete tags, at the start of the input, that need no repair. Returns their size. */
 static size_t take_sound(struct pf_repair *repair, const char *bytes, size_t size)
 {
     size_t used = 0, text, tag;

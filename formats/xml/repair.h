@@ -43,8 +43,8 @@ static inline void pf_xml_append(struct pf_xml_bytes *to, const char *bytes, siz
 struct pf_repair {
     struct pf_xml_bytes pending; /* input, of which the first `done` bytes have been rewritten */
     size_t done;
-    size_t wanted;                /* minimum size of the rest of `pending` for the next scan; 0: none */
-    struct pf_xml_bytes repaired; /* output, except for stretches of the input that need no repair */
+    size_t wanted;                /* the next scan waits until the rest of `pending` has this size */
+    struct pf_xml_bytes repaired; /* output; a piece that needs no repair may be passed on from `pending` */
     struct pf_xml_bytes open;     /* names of the open elements, each followed by a NUL */
     size_t depth;                 /* number of open elements */
     bool refused;                 /* a tag, a comment or the nesting exceeds its limit: no more output */

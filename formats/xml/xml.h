@@ -20,12 +20,12 @@
 struct pf_xml;
 
 /*
- * `start` and `end` run within the run of the parser and may end it with a failure (run.h). The parser leaves libxml2
+ * `start` and `end` run within the parser's run and may end that run with a failure (run.h). The parser leaves libxml2
  * before it passes the failure on. `fault` must not fail. An empty element has both a start and an end.
  */
 struct pf_xml_events {
     void (*start)(void *arg, const char *name);
-    /* `text`: the text since the last tag before the end tag, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
+    /* `text`: the text between the end tag and the tag before it, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
     void (*end)(void *arg, const char *name, const char *text, size_t size);
     /*
      * Optional: called for a damaged tag, before the events of its readable parts. `lost`: elements may be missing.

@@ -156,9 +156,9 @@ static bool begins(struct xray_indexing *scan, uint64_t offset)
 
 /*
  * Finds the end of a buffer whose declared end is beyond the end of the file, or is not followed by a buffer. Decodes
- * the records up to the first fault. If another buffer begins at the fault, this one ends there. If the declared end is
- * beyond the end of the file, this one ends where the next buffer begins after the fault, or at the end of the file.
- * Otherwise it ends at the declared end.
+ * the records up to the first fault. If another buffer begins at the fault, the buffer ends there. Otherwise it ends at
+ * the declared end or, if that is beyond the end of the file, where the next buffer after the fault begins, at the
+ * latest at the end of the file.
  */
 static uint64_t find_buffer_end(struct xray_indexing *scan, uint64_t offset, uint64_t extents)
 {

@@ -50,7 +50,7 @@ struct reader {
     struct xray_decoder decoder;
     struct xray_stack stack;
     PF_LIST(uint32_t)
-    names; /* 1 + the name of each function of the stack, a string of the tree; 0 before its first entry */
+    names; /* by function number (stack.h): 1 + the name's string in the tree; 0 before the first entry */
     uint32_t contexts_most;
     bool full;             /* no further event is read, since there are more than contexts_most contexts */
     struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of */

@@ -207,8 +207,8 @@ struct durations_text {
 };
 
 /*
- * Sets the range of rows. The rows are those of the total or, if the table has the column thread, those of the thread
- * that the cursor is restricted to, or of all threads.
+ * Sets the range of rows. A table without the column thread has the rows of the total. A table with it has the rows of
+ * each thread, or of the thread that the cursor is restricted to.
  */
 static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {

@@ -34,12 +34,10 @@ struct xray_fold {
     union pf_measure *open; /* measures of each context's record in the open partition */
     bool *is_touched;       /* whether each context has a record in the open partition */
     uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
-    uint32_t room, touched_room, n_touched; /* of open[]; of is_touched[] and touched[]; used of touched[] */
+    /* Items of open[]; of is_touched[] and of touched[]; used items of touched[]. */
+    uint32_t room, touched_room, n_touched;
 
-    /*
-     * A completed partition may be kept in open[] instead of the store: number of its first record; UINT64_MAX: none is
-     * kept.
-     */
+    /* First record of the completed partition that is kept in open[] instead of the store; UINT64_MAX: none is. */
     uint64_t kept;
 };
 
@@ -47,7 +45,7 @@ struct xray_fold {
 struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure is a double */
-    unsigned present; /* index of an integer measure; if both measures are zero, there is no value */
+    unsigned present; /* index of an integer measure; if it and `measure` are zero, there is no value */
     double scale;     /* 0: the value is the measure itself; otherwise, measure * scale / divisor */
     double divisor;
 };

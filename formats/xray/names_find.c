@@ -95,7 +95,7 @@ static int add_file(struct xray_maps *maps, const char *name, struct pf_error *e
 
 /*
  * Sets *kind to the kind of a file next to the log, or to KINDS if it is not a map or does not exist. If `recorded` is set,
- * the file becomes an input of the profile even then, since it may become a map later.
+ * the file becomes an input of the profile in any case, since even a missing one may become a map later.
  */
 static int examine_map(struct pf_source *source, const char *name, bool recorded, size_t *kind,
                        struct pf_error *error)

@@ -22,7 +22,7 @@ static const struct pf_note_kind nested = {"error", "overlapping-buffer",
                                            "the rest of the buffer is left out: another one starts here"};
 
 /*
- * Sizes of the window, which starts small, for callers that read only the first events of a buffer. A peek that begins in
+ * Sizes of the window. It starts small, since some callers read only the first events of a buffer. A peek that begins in
  * the window, or within NEAR bytes after it, reads a CHUNK: one large read is cheaper than many small ones.
  */
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
@@ -123,8 +123,8 @@ static int refill_window(struct xray_decoder *decoder, struct pf_error *error)
 
 /*
  * Makes the next record available in the window, together with the bytes after it that show whether an argument
- * follows. These are a metadata record and one more byte, or two records of a basic log, or all bytes left near the end
- * of the range.
+ * follows. In an FDR log, the size of a metadata record and one more byte suffice; in a basic log, two records. Near the
+ * end of the range, all bytes left are made available.
  */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
@@ -232,7 +232,7 @@ static void set_time(struct xray_decoder *decoder, const unsigned char *tsc)
     decoder->timed = true;
 }
 
-/* Skips a CallArgument that the caller has not read. */
+/* Skips a CallArgument that the caller has not read. Counts it as a stray unless it was `expected`, after its call. */
 static void skip_argument(struct xray_decoder *decoder, bool expected)
 {
     decoder->expecting = expected;

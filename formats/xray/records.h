@@ -55,7 +55,7 @@ struct xray_event {
     uint32_t size;     /* custom and typed events: payload size in bytes, all inside the buffer */
     uint16_t type;     /* typed events only */
     uint8_t kind;      /* enum xray_kind */
-    bool arguments;    /* an argument record follows, of which the end may be missing */
+    bool arguments;    /* an argument record follows, which may be cut off */
 };
 
 #define XRAY_NO_NUMBER UINT64_MAX
@@ -84,12 +84,12 @@ struct xray_decoder {
 
     const struct pf_note_kind *fault;    /* why decoding of the range ended early; NULL: it did not */
     uint64_t fault_offset, fault_detail; /* `fault_detail` is a number for the message, or XRAY_NO_NUMBER */
-    uint64_t untimed;                    /* number of records skipped since the time was not known yet */
+    uint64_t untimed;                    /* number of records skipped for lack of a known time */
     uint64_t strays; /* number of arguments without a function record, and of misplaced preamble records */
 
     /* Basic logs only. */
     uint32_t function, tid, pid;         /* of the last function record; `pid` is 0 before version 3 */
-    uint64_t unknown;                    /* number of records skipped since their type or kind is unknown */
+    uint64_t unknown;                    /* number of records skipped, whose type or kind is unknown */
     uint64_t first_stray, first_unknown; /* offsets of the first stray and the first unknown record */
 };
 
@@ -159,7 +159,7 @@ const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *siz
  * Reads the next event of the range. Returns 1 with *event filled; 0 at the end (decoder->fault is set if the range
  * ended early); -1 with *error filled.
  *
- * The fast path is for function records of a little-endian FDR log without arguments, as nearly all records are. Such a
+ * The fast path is for the most frequent records: function records without arguments in little-endian FDR logs. Such a
  * record is a u32 of a zero bit, 3 bits of kind and 28 bits of id, and u32 ticks since the previous record. Bit 3 of the
  * first u32 is set in invalid kinds only.
  */

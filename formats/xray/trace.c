@@ -176,10 +176,10 @@ static int find_start(struct xray_trace_walk *walk, uint64_t *start, struct pf_e
 }
 
 /*
- * Lowers T0 to the smallest TSC if an event's TSC is less than T0, so that no time is negative. One pass over all events
- * finds the smallest TSC, so even a trace with descending times costs two passes, not one per event. Always returns -1.
- * Unless finding it fails, *error has EAGAIN, which makes the core restart the pass, since rows already served have
- * times from the old T0.
+ * Called for an event whose `tsc` is less than the walk's T0, so that its time would be negative. Lowers T0 to the
+ * smallest TSC of all events. One pass finds that TSC, so even a trace with descending times costs two passes, not one
+ * per event. Always returns -1. Unless the pass fails, *error has EAGAIN: the core starts the walk again, since rows
+ * already served have times from the old T0.
  */
 static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc,
                        struct pf_error *error)
@@ -342,7 +342,7 @@ struct position {
     uint64_t offset; /* offset of the next record, relative to the range's body */
     uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;
-    uint64_t depth; /* number of open calls; up to STACK_SAVED, their ids follow, outermost first */
+    uint64_t depth; /* number of open calls; if at most STACK_SAVED, their ids follow, outermost first */
     uint32_t thread;
     int32_t cpu;
     uint64_t timed;

@@ -11,7 +11,7 @@
 #include "formats/xray/names.h"
 
 /*
- * LLVM XRay logs, and the files of XRay's profiling mode. The source files; each depends only on those listed before it:
+ * LLVM XRay logs, and the files of XRay's profiling mode. Each source file depends only on those listed before it:
  *   records.c     bytes of a buffer -> events
  *   parts.c       parts of a file (buffers, runs, blocks) -> threads and their ranges, in order, without duplicates
  *   buffers.c     finds the parts of FDR logs
@@ -52,7 +52,7 @@ struct xray_header {
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 
-/* Kinds of warnings: the file, or a buffer, ends inside a record; the file ends inside a buffer, with the number of missing bytes. */
+/* Warnings: the file ends inside a record; a buffer does; the file ends inside a buffer (number: missing bytes). */
 extern const struct pf_note_kind xray_file_cut, xray_record_cut, xray_buffer_cut;
 
 /* Warn of a problem at an offset (UINT64_MAX: no offset). xray_note_number appends a number to the text. */
@@ -142,8 +142,8 @@ struct xray_state {
     struct xray_maps maps;   /* valid from PF_OPENED on */
     struct xray_names names; /* valid from PF_PARTITIONED on */
     /*
-     * T0 is the time 0 of the trace, the smallest TSC of all events. The index pass estimates it. A cursor of the trace
-     * that reads an earlier event lowers it. It is atomic, since several threads may use cursors.
+     * T0 is the time 0 of the trace, the smallest TSC of all events. The index pass estimates T0, and a cursor of the
+     * trace lowers it when it meets an earlier event. Atomic, since several threads may use cursors.
      */
     _Atomic uint64_t start;
 
@@ -161,7 +161,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative;      /* number of negative ticks: per thread and context, or per record */
+    uint64_t negative; /* number of contexts of a thread, or of records (profiling.c), with ticks below 0 */
 };
 
 /*
@@ -204,9 +204,9 @@ void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_numbered xray_durations; /* totals, unless the first column is the thread */
+extern const struct pf_numbered xray_durations; /* per thread if the first column is that, else totals */
 
-/* Numbers of columns: of the table of a log's threads, after id and name (calls.c), and of the trace. */
+/* Numbers of columns: of a log's table of threads, without id and name (calls.c); of the table "trace". */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
 extern const struct pf_column xray_thread_fields[XRAY_FIELDS], xray_trace_columns[XRAY_TRACE_COLUMNS];
 

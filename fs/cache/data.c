@@ -72,7 +72,7 @@ struct datum_reading {
 
 /*
  * Reads the current row of a statement. `expected` is the number of the expected part; TOTAL for the first row, which can be TOTAL or
- * WHOLE. Returns false if the part or its checksum is wrong, or out of memory.
+ * WHOLE. Returns false if the part or its checksum is wrong, or if memory runs out.
  */
 static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
                       struct datum_reading *reading)
@@ -124,7 +124,7 @@ static uint64_t sum_of_head(uint64_t source, const void *bytes, size_t size)
 
 /*
  * Checks the head in column `column` + 1 of a row against the checksum in `column`, and appends the head to *head unless `head` is NULL.
- * Returns false if the checksum is wrong, or out of memory.
+ * Returns false if the checksum is wrong, or if memory runs out.
  */
 static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_buf *head)
 {
@@ -325,7 +325,7 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
 
 /*
  * Writes a part in its own transaction; other threads can use the database between parts. Returns false on failure, or if the stored
- * head no longer covers this one. The caller must not hold the lock.
+ * head no longer equals or includes `head`. The caller must not hold the lock.
  */
 static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value,
                            const struct pf_cache_head *head, int part, const void *bytes, size_t size)

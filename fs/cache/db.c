@@ -171,8 +171,8 @@ static bool is_foreign(const char *path)
 }
 
 /*
- * `datum` has rowids, and thus an index of its own for the key. Without rowids, SQLite would read the whole of each row, up to
- * 1 MB, that it compares with a key.
+ * The table `datum` has rowids, and thus a separate index for its key. Without rowids, SQLite would read each row that it
+ * compares with a key as a whole, up to 1 MB.
  */
 static int make_tables(struct pf_cache *cache)
 {

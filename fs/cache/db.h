@@ -46,7 +46,7 @@ static inline void pf_db_take(struct pf_cache *cache)
 
 /* Opens the database unless it is open; creates it if it is missing and `make` is true. Returns true if it is open. */
 bool pf_db_open(struct pf_cache *cache, bool make);
-/* Handles an error of SQLite: closes the database; deletes it if it is corrupt or foreign, or sets `retry_at`. No-op for SQLITE_BUSY. */
+/* Handles an error of SQLite: closes the database, and deletes it if it is corrupt or foreign, otherwise sets `retry_at`. No-op for SQLITE_BUSY. */
 void pf_db_failed(struct pf_cache *cache, int result);
 /* Runs SQL whose rows are ignored. Returns SQLITE_OK or an error of SQLite; does not call pf_db_failed. */
 int pf_db_run(struct pf_cache *cache, const char *sql);

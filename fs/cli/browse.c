@@ -86,8 +86,8 @@ static size_t prefix_outside_profiles(char *path, size_t size)
 /* A path argument. */
 struct typed {
     const char *as;    /* as the user typed it */
-    const char *below; /* a path below it that the command reads, with a leading slash, or "" */
-    char *path;        /* `as` and `below`; a symbolic link at the end of the existing prefix is resolved */
+    const char *below; /* a path below `as` that the command reads, with a leading slash, or "" */
+    char *path;        /* `as` followed by `below`; a link at the end of the existing prefix is resolved */
     char *source;      /* the folder to serve as SOURCE */
     const char *rest;  /* the part of `path` below SOURCE */
 };
@@ -199,7 +199,7 @@ static int find_served_entry(struct pf_fs *fs, const char *typed, bool through, 
     return result;
 }
 
-/* Reports an error and returns the exit status. Prints the text of *error if that belongs to `code`, otherwise the system's text. */
+/* Reports an error and returns the exit status. Prints the text of *error if *error has that code, otherwise the system's text. */
 static int complain_of(const char *path, int code, const struct pf_error *error)
 {
     if (code == EXDEV)
@@ -215,8 +215,8 @@ static int complain_of(const char *path, int code, const struct pf_error *error)
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                      struct pf_op *op);
 
-/* Sets typed->path. Resolves a symbolic link at the end of the path's existing prefix if `through` is set or if anything
- * follows it. Returns 0, or -1 with errno. */
+/* Sets typed->path. Resolves a symbolic link at the end of the path's existing prefix if `through` is set or if the path
+ * continues after the prefix. Returns 0, or -1 with errno. */
 static int resolve_typed_path(struct typed *typed, bool through)
 {
     struct stat st;

@@ -25,8 +25,8 @@ struct comparison {
     double fail, min; /* in percent; fail < 0: never fail */
     unsigned n;
     char *const *paths; /* as the user typed them */
-    char **sources;     /* owned: the existing prefix of each path's location on disk (see pf_path_on_disk) */
-    char **rests; /* owned: the rest of each path, to what only an archive or a mount has; may be empty */
+    char **sources;     /* owned: each path's location on disk (pf_path_on_disk), without its rest */
+    char **rests;       /* owned: the end of each path, in an archive or a mount; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
     struct pf_run_series *series;
@@ -79,7 +79,7 @@ static int find_compared_metric(struct comparison *comparison, const struct pf_m
                                                                                                    : -1;
 }
 
-enum { LISTED_MAX = 72 }; /* a longer list of metrics ends with "...": a message has room for 192 bytes */
+enum { LISTED_MAX = 72 }; /* bytes; a longer list ends with "...", since a message has room for 192 bytes */
 
 /* Fails with a list of the profile's metrics, by name and unit. */
 static int fail_metric(const struct comparison *comparison, const struct pf_model *model,

@@ -50,7 +50,7 @@ enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
 /* Seconds until a text's freshness is checked again. */
 enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
 
-/* Items of a snapshot. MAKE_TEXTS makes all its texts; CHECK checks whether they are still fresh. */
+/* Items of a snapshot's jobs: MAKE_TEXTS makes all texts of the snapshot; CHECK checks whether they are still fresh. */
 enum { MAKE_TEXTS, CHECK };
 
 struct control {

@@ -8,7 +8,7 @@
 #include "fs/runs/run_list.h"
 #include "fs/tree/listing.h"
 
-/* .profilefs/tables: rows of all profiles below SOURCE, except those made from a folder itself (PF_BESIDE_NAME). */
+/* .profilefs/tables: rows of all profiles below SOURCE, except profiles that are made from a folder (PF_BESIDE_NAME). */
 
 enum control_table {
     FUNCTIONS, /* the rows of each profile's primary/metric/functions.csv */
@@ -41,7 +41,7 @@ const char *pf_table_name(uint64_t number)
 struct tables_making {
     struct pf_fs *fs;
     const struct pf_buf *listed; /* the paths of all profiles; NULL: to be found by the pass */
-    uint64_t digest; /* of the profiles visited so far; at the end, it shows whether any profile is new, gone or changed */
+    uint64_t digest;        /* of the profiles visited so far; changes if any is new, gone or changed */
     struct pf_store **text; /* by table; NULL: only the digest is computed, and no profile is opened */
 };
 

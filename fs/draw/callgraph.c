@@ -23,7 +23,7 @@ struct graph {
     const struct pf_function *nodes[NODES_MAX]; /* numbered from 1 */
     size_t n;
     uint32_t *
-        node_of; /* by string of the edges; the last item is for an empty string. Number of the string's node; 0: none */
+        node_of; /* by string of edge_strings: number of the node of this name; 0: none. The last item is for the empty name */
 };
 
 struct edge {

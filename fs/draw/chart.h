@@ -10,7 +10,7 @@
  * private to this folder. */
 enum { CHART_LINES = 12 };
 
-/* Pixels: the plot; CHART_HEIGHT: the whole picture. */
+/* In pixels: the place and size of the plot; CHART_HEIGHT: the height of the whole picture. */
 enum {
     CHART_LEFT = 78,
     CHART_TOP = SVG_CAPTION + 26,
@@ -33,7 +33,7 @@ struct chart {
     size_t count;
     bool logarithmic;       /* the y axis is logarithmic */
     struct pf_scale scale;  /* of the y axis; set by chart_range, like low and high */
-    double low, high, step; /* range, in the unit of the scale; step between the rules of a linear axis */
+    double low, high, step; /* in the unit of `scale`: range, and distance of the rules of a linear axis */
 };
 
 /* Begins an empty chart. Returns 0, or -1 with *error filled; the caller must call chart_free in either case. */
@@ -43,7 +43,7 @@ void chart_free(struct chart *chart);
 /* Returns the values of the line under construction, one per point, which the caller fills. */
 double *chart_values(struct chart *chart);
 
-/* Keeps the line under construction if `weight` is positive and among the largest. Returns 0, or -1 with *error filled. */
+/* Keeps the line under construction if `weight` is positive and among the CHART_LINES largest. Returns 0, or -1 with *error filled. */
 int chart_offer_line(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error);
 
 /* Chooses unit, range and step of the y axis. The chart must have a line; `unit` is the unit of the lines' values. */

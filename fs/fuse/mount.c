@@ -199,7 +199,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
 {
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch >= 0)
-        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* waits for the server */
+        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* the server must answer */
     struct pollfd ends[] = {{.fd = pipe}, {.fd = watch, .events = POLLIN}};
     bool gone = false;
     while (!gone && !(ends[0].revents & (POLLHUP | POLLERR)))

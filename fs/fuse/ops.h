@@ -30,13 +30,13 @@ struct pf_mount {
 
     struct fuse_session *session;
     struct unmounter *unmounter;                 /* mount.c */
-    void (*end_process)(struct pf_mount *mount); /* even if threads hang in system calls */
+    void (*end_process)(struct pf_mount *mount); /* ends it even if threads hang in system calls */
     ptrdiff_t
         worker_heap; /* bytes of heap that libfuse allocates per thread that serves requests; 0: negligible */
 
     /* request.c: */
     struct pf_lock lock;
-    pthread_cond_t work; /* wakes the watch thread after a signal or a change of phase or `saved` */
+    pthread_cond_t work; /* wakes the watch thread after a signal, or a change of `phase` or `saved` */
     struct pf_request *requests;
     bool has_signal;            /* the kernel has reported a signal for a request */
     struct pf_request *checked; /* request that the watch thread checks right now, without the lock */

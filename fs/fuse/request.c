@@ -151,7 +151,7 @@ static void *save_in_background(void *arg)
     return NULL;
 }
 
-/* Ends the process. Saves on another thread, since saving may block on a lock that a hanging thread holds. */
+/* Saves on another thread, since saving may block on a lock that a hanging thread holds, and ends the process. */
 static void abandon(struct pf_mount *mount)
 {
     pf_assert_held(&mount->lock);
