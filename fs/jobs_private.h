@@ -87,7 +87,7 @@ void pf_job_remove(struct pf_job *job);
 void pf_job_remove_unless_failed(struct pf_job *job);
 /* Ends the job: wakes its waiters and drops the reference of the thread that ran it. */
 void pf_job_finish(struct pf_job *job);
-/* Returns true if an operation must stop waiting: the operation was interrupted, or the job that it is a part of was stopped. */
+/* Returns true if an operation must stop waiting: the operation was interrupted, or the job that runs the operation was stopped. */
 bool pf_op_has_given_up(const struct pf_op *op);
 /* Sets pass.stop if the pool is closing or no waiter wants the job any more; otherwise clears it. */
 void pf_job_update_stop(struct pf_pool *pool, struct pf_job *job);

@@ -26,8 +26,8 @@ struct pf_request {
 };
 
 /*
- * pf_request_begin registers a request, pf_request_end removes it. Both take mount->lock. In between, the watch thread may answer the
- * request, which frees `req`: only a reply after a successful pf_request_claim may use `req`.
+ * pf_request_begin registers a request, pf_request_end removes it. Both take mount->lock. Between these calls, the watch thread may
+ * answer the request, and thereby free `req`: use `req` only after pf_request_claim has returned true.
  */
 void pf_request_begin(struct pf_request *request, fuse_req_t req);
 void pf_request_end(struct pf_request *request);
@@ -39,8 +39,8 @@ int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
  * Reports the current phase of the shutdown to the watch thread. If PF_JOINING or PF_FREEING takes more than 2 s, SOURCE is
- * unresponsive, and the watch thread ends the process; in PF_JOINING, it first saves results to the cache. Calls of this function
- * block meanwhile.
+ * unresponsive, and the watch thread ends the process; in PF_JOINING, it first saves results to the cache. While the watch thread
+ * does so, calls of this function block.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

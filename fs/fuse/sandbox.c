@@ -126,8 +126,9 @@ static void allow(struct pf_sandbox *sandbox, const char *path, uint64_t rights)
 /* ---- paths ------------------------------------------------------------------------------------------- */
 
 /*
- * Allows a private subfolder of the folder for temporary files, since a rule for /var/tmp would allow the files of all users. The
- * subfolder is kept for later mounts. A folder with this name that is not private is not used.
+ * Allows writing a subfolder of $TMPDIR or /var/tmp that only this user can access, and sets $TMPDIR to it. A rule for all of
+ * /var/tmp would allow the files of other users. The subfolder is kept for later mounts; it is not used if other users can access
+ * it.
  */
 static void choose_spill_folder(struct pf_sandbox *sandbox)
 {
@@ -326,7 +327,7 @@ static int add_rules(scmp_filter_ctx filter)
 #define NEWEST_CALL (SCMP_SYS(pidfd_send_signal) + 469 - 424)
 
 /*
- * Adds a second filter, since libseccomp has no ranges of numbers. In it, calls newer than the lists fail with ENOSYS, so that the C
+ * Adds a second filter, since libseccomp has no ranges of numbers. It makes calls after NEWEST_CALL fail with ENOSYS, so that the C
  * library falls back to older calls. If both filters fail a call, the errno of the second filter wins. The second filter also denies
  * seccomp, so that no third filter can be added.
  */
@@ -350,7 +351,7 @@ static int filter_calls(void)
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
         return -ENOMEM;
-    seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, not a list: it runs with each call */
+    seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: faster than a list */
     seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     int result = add_rules(filter);
     if (!result)

@@ -23,8 +23,8 @@ struct pf_sandbox;
 
 /*
  * Returns a sandbox that allows reading the sources, /proc and the instrumentation map of the options. For a source that is a file,
- * the whole folder may be read. The sandbox also allows writing the cache folder, which is created if missing, and a folder for
- * temporary files, to which $TMPDIR is set. Returns NULL with *error filled if out of memory.
+ * all files in its folder may be read. The sandbox also allows writing the cache folder, which is created if missing, and a folder
+ * for temporary files, to which $TMPDIR is set. Returns NULL with *error filled if out of memory.
  */
 struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct pf_fs_options *options,
                                   struct pf_error *error);
