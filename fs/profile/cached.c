@@ -27,7 +27,10 @@ void pf_cached_free(struct pf_cached *cached)
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
-/* Finds the field of a folder, or of a file: its text, otherwise its size. Returns the field's bytes, or NULL if there is no field. */
+/*
+ * Finds the field of a node: a folder's listing, or a file's text, or the file's size if no text is stored. Returns the field's bytes,
+ * or NULL.
+ */
 static const char *find_cached_field(const struct pf_cached *cached, struct pf_node node,
                                      struct pf_field *field)
 {
@@ -165,7 +168,7 @@ bool pf_cached_get_file(struct pf_cached *cached, struct pf_node file, uint64_t 
 
 /* ---- adding data -------------------------------------------------------------------------------- */
 
-/* Adds a field if the node has none yet, or has only its size and the new field is of another type. */
+/* Adds a field unless the node already has one. A text is added even if the size is stored. */
 static void put_cached_field(struct pf_cached *cached, enum pf_field_type type, struct pf_node node,
                              const void *bytes, size_t size)
 {

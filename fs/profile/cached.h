@@ -38,8 +38,9 @@ void pf_cached_put_long_folder(struct pf_cached *cached, struct pf_node folder);
 /* True if the listing of this folder is stored. */
 bool pf_cached_has_folder(struct pf_cached *cached, struct pf_node folder);
 /*
- * The entry of a folder by number or by name. Returns 1 with *entry (and `name`, PF_NAME_MAX + 1 bytes) filled, 0 if
- * the folder has no such entry, -1 if its listing is not stored.
+ * Find an entry of a folder by its position in the listing, or by its name. Return 1 with *entry filled, 0 if the
+ * folder has no such entry, -1 if its listing is not stored. pf_cached_get_entry also fills `name` (PF_NAME_MAX + 1
+ * bytes).
  */
 int pf_cached_get_entry(struct pf_cached *cached, struct pf_node folder, uint64_t number, char *name,
                         struct pf_node *entry);
@@ -68,7 +69,7 @@ void pf_cached_put_file(struct pf_cached *cached, struct pf_node file, uint64_t 
 /* True if data have been put since the last pack or unpack. */
 bool pf_cached_is_changed(struct pf_cached *cached);
 /*
- * pf_cached_pack appends all data to out, as fields. pf_cached_unpack takes fields until the limit is reached; it
+ * pf_cached_pack appends all data to out, as fields. pf_cached_unpack takes fields up to the limit of 144 KB; it
  * returns false and leaves *cached empty if the bytes are invalid.
  */
 void pf_cached_pack(struct pf_cached *cached, struct pf_buf *out);

@@ -14,7 +14,7 @@
 /*
  * The data of a profile in the cache: keys, heads, and the datum of the cached tree (pf_cached). The database has one
  * source per profile and set of options, so a new version of a profile replaces the old one. The head of the source
- * holds everything that text depends on, and the inputs.
+ * holds everything that the texts depend on, including the inputs, and the access rights.
  */
 
 /* ---- versions and inputs as bytes --------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
     pack_text(out, profile->driver->name);
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
-    pf_pack_u64(out, profile->env->others); /* which access rules apply depends on it */
+    pf_pack_u64(out, profile->env->others); /* determines which access rules apply */
 }
 
 /* Appends everything that text depends on, except the inputs. */
@@ -171,7 +171,10 @@ uint64_t pf_profile_open_key(struct pf_profile *profile)
     return pf_profile_key(profile, stamp.device, stamp.inode);
 }
 
-/* Replaces a device in the stamps of packed inputs: heads hold 0 for a device number that may change. False if the bytes are invalid. */
+/*
+ * Replaces device number `device` by `by` in the stamps of packed inputs; heads hold 0 if the number may change. False if the bytes are
+ * invalid.
+ */
 static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t by)
 {
     struct pf_unpack in = {inputs, inputs + size, false};
@@ -193,7 +196,10 @@ static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t 
 
 /* ---- heads -------------------------------------------------------------------------------------- */
 
-/* A head consists of the bytes of pack_versions and those of pf_profile_inputs, each after their size, and the access rights. */
+/*
+ * A head consists of the output of pack_versions, the output of pf_profile_inputs, each preceded by its size, and the access
+ * rights.
+ */
 struct head_parts {
     struct pf_buf versions, inputs; /* point into the head */
     struct pf_access access;
@@ -264,7 +270,7 @@ bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, s
     return true;
 }
 
-/* Reads one input, with its name and stamp; NULL at the end. */
+/* Returns the bytes of the next input (name and stamp), and sets *size to their number. NULL at the end. */
 static const char *next_packed_input(struct pf_unpack *in, size_t *size)
 {
     const char *start = in->at;

@@ -62,9 +62,9 @@ static bool measures_short(struct pf_owner *owner, uint64_t number)
 }
 
 /*
- * Keeps what measuring has found for the time after the text's last handle, unless the text is cheap: only the size if the
- * text is too short for checkpoints, otherwise the text itself (also if out of memory for the size). Called with
- * profile->lock held.
+ * Makes the result of measuring outlive the text's handles, unless the text is cheap to make. Keeps only the size if the
+ * text is too short for checkpoints; otherwise, or if the size cannot be stored, keeps the text. Called with profile->lock
+ * held.
  */
 static void keep_measured(struct pf_profile *profile, struct pf_file_text *text)
 {
@@ -100,8 +100,8 @@ static bool is_measured(struct pf_text *text, uint64_t until)
 }
 
 /*
- * Measures a text in jobs until its end (UINT64_MAX), or until the byte at an offset can be read. A job that was started for
- * another operation may end before that. 0, or -1 with op->error filled.
+ * Measures a text in jobs until its end (UINT64_MAX), or until the byte at an offset can be read. Repeats, since a job that
+ * was started for another operation may end earlier. 0, or -1 with op->error filled.
  */
 static int measure_text(struct pf_file_text *text, uint64_t until, struct pf_op *op)
 {
@@ -159,7 +159,7 @@ static int prepare_walk(struct pf_profile *profile, struct pf_node node, struct 
             break;
         result = pf_profile_size(profile, file, &size, op);
     }
-    /* trace.json is made from the rows of this table, which depend on facts that only a pass over the table finds. */
+    /* The rows of the timeline table, from which trace.json is made, depend on facts that only a pass over the table finds. */
     if (result == 0 && node.kind == PF_TRACE_JSON && pf_driver_extra_of(profile->model.driver)->facts) {
         struct pf_table_sizes *sizes;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);

@@ -175,7 +175,7 @@ void pf_datum_get_passes(struct pf_profile *profile)
     free(stored.data);
 }
 
-/* The stored sums of all metrics (-1), or those stored for one metric; owned by the caller. NULL: none. */
+/* Returns the sums stored for one metric, or for all metrics together (-1); owned by the caller. NULL: none are stored. */
 static struct pf_aggregate *get_stored_sums(struct pf_profile *profile, int metric)
 {
     size_t size;

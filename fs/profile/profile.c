@@ -269,7 +269,7 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-/* True if a stage is loaded. Otherwise sets *error to the failure that prevents loading, or its code to 0. */
+/* True if a stage is loaded. Otherwise sets *error to the failure that prevents loading; error->code is 0 if none does. */
 static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_lock_take(&profile->lock);
@@ -434,7 +434,9 @@ int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_t
 
 /* ---- sums, and their orders ---------------------------------------------------------------------- */
 
-/* What an order's job makes, and its aggregate: that of all metrics, or that of the metric. */
+/*
+ * The number of an order's job, unpacked. of_all: the order is made from the aggregate of all metrics, not from that of `metric`.
+ */
 struct order_key {
     unsigned metric;
     bool of_all;

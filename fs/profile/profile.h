@@ -93,7 +93,8 @@ struct pf_access pf_profile_access(struct pf_profile *profile);
 /*
  * pf_profile_hold_files keeps the profile's files open until pf_profile_release_files, and reopens those that
  * pf_profile_close_files has closed. It opens nothing of a profile that has not been opened yet. 0, or -1 with *error
- * filled: ESTALE if an input has changed. Required during every read, except by a pass while an operation holds the files.
+ * filled: ESTALE if an input has changed. Every read requires such a hold; a pass relies on the hold of the operation that
+ * waits for it.
  */
 int pf_profile_hold_files(struct pf_profile *profile, struct pf_error *error);
 void pf_profile_release_files(struct pf_profile *profile);

@@ -9,7 +9,7 @@
 
 /* Names of folders, files and links inside a profile, made when the stage that provides the items is loaded. */
 
-/* Items stored as rows of (id, name). */
+/* Names and ids of items that are rows with the cells id and name. */
 static struct pf_cell row_text(const void *of, uint32_t i)
 {
     return pf_rows_at(of, i)[1];
@@ -57,7 +57,9 @@ static struct pf_cell link_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_model_extra *)of)->links[i].name);
 }
 
-/* Describes a set of items. If they share a folder with generated entries, whose names are reserved, `folder` is its kind. */
+/*
+ * Describes a set of items. `folder` is the kind of the items' folder if it also has generated entries, whose names are reserved.
+ */
 static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
     const struct pf_model_extra *extra = pf_extra_of(model);

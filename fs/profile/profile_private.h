@@ -25,7 +25,7 @@ struct pf_profile {
     uint64_t key;            /* cache key of the source; 0: the tree is not cached */
     uint64_t device;         /* device of the source */
     struct pf_access access; /* access rights of the cached tree; immutable */
-    char *facts;             /* the driver's facts from the cache, for PF_PARTITIONED to restore; immutable once open */
+    char *facts;             /* the driver's cached facts, restored by stage PF_PARTITIONED; immutable once open */
     size_t facts_size;
 
     struct pf_cached cached;
@@ -38,13 +38,13 @@ struct pf_profile {
     struct pf_aggregate **of_metric; /* by metric; mutual partners share one aggregate; NULL: no aggregate */
     bool contexts_named;
     bool sums_stored;       /* `aggregate` is in the cache, or too large for it */
-    bool *of_metric_stored; /* as sums_stored, for each of of_metric */
+    bool *of_metric_stored; /* by metric: like sums_stored, for of_metric[] */
     struct pf_map texts;    /* struct pf_file_text by node */
     struct pf_map sizes;    /* size by node, for files too short for checkpoints */
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
     bool saving;
 
-    /* Made when the stage that provides the items is loaded; those of contexts are made on demand. Immutable afterwards. */
+    /* Names are made when the stage that provides the items is loaded, names of contexts on demand. Immutable afterwards. */
     struct pf_dirnames *names[PF_NAMED];
     uint16_t *context_dir_size; /* length of each context's path in bytes; UINT16_MAX: too long */
 };
@@ -171,9 +171,9 @@ struct pf_aggregate *pf_datum_get_sums(struct pf_profile *profile, int *metric);
 /* ---- texts.c ------------------------------------------------------------------------------------ */
 
 /*
- * The text of a file. A struct pf_text (fs/text/text.h) knows a walk and its bytes, but no profile; this struct adds the node,
- * and the owner of the jobs that measure and render. All handles of the file (struct pf_file, file.c) share it. If measuring
- * has set checkpoints, it outlives the handles; otherwise only its size is kept.
+ * The text of a file. A struct pf_text (fs/text/text.h) is independent of profiles; this struct adds the node, and the owner
+ * of the jobs that measure and render. All handles of a file (struct pf_file, file.c) share one pf_file_text. It outlives the
+ * handles if measuring has set checkpoints; otherwise only its size is kept.
  */
 struct pf_file_text {
     struct pf_owner owner; /* first; counts handles, operations, jobs; see pf_file_text_release */

@@ -17,7 +17,7 @@ enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
 struct sizes_piece {
-    uint64_t full; /* size of the rows in the whole table */
+    uint64_t full; /* size of this piece's rows in the whole table */
     uint64_t partition;                /* size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the saved position before the first row */

@@ -110,7 +110,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
                           struct pf_checkpoints *checkpoints)
 {
     if (!checkpoints->count && size == measured) {
-        pf_checkpoints_free(checkpoints); /* arrays of length 0 are allocated, too */
+        pf_checkpoints_free(checkpoints); /* frees the arrays, which are allocated even if empty */
         pf_lock_take(&profile->lock);
         bool done = pf_put_size(profile, node, size);
         pf_lock_drop(&profile->lock);

@@ -21,11 +21,14 @@
 /* The condition for a view to exist in a profile. */
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
-/* When a view becomes readable, if that depends on the format: once the stage that provides these items, rows or sums is loaded. */
+/*
+ * What must be loaded before a view is readable, if the stage depends on the format: the stage that provides these items, rows or
+ * sums.
+ */
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */
-    DETAILED,           /* metrics, and all of their info.txt */
+    DETAILED,           /* metrics, and all values that their info.txt show */
     KEYED,              /* keys */
     ROWS_OF_KEYS,
     ROWS_OF_TIMELINE,
@@ -34,7 +37,7 @@ enum when {
     ALL_WARNINGS,
 };
 
-/* The generated entries of each folder. The driver's tables follow (table_stands_in). */
+/* The generated entries of each folder. Listings show the driver's tables after these (table_stands_in). */
 static const struct view {
     unsigned folder, kind;
     const char *name, *extension; /* name NULL: the plural of the partitions or keys */
@@ -136,8 +139,9 @@ static const char *stem_of(const struct pf_model *model, const struct view *view
 }
 
 /*
- * True if a kind of folder has a file of a driver's table: tables/, or the folders of the items in a column of the table. A
- * PF_ONLY_IN_* flag restricts the table to one kind of folder; metrics' folders have only tables with PF_ONLY_IN_METRICS.
+ * True if folders of this kind have a file of the driver's table: tables/, and the folders of partitions, contexts or keys
+ * if the table has a column for them. A PF_ONLY_IN_* flag restricts the table to one kind of folder; metrics' folders have
+ * only tables with PF_ONLY_IN_METRICS.
  */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {
@@ -473,8 +477,8 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
 /* ---- entries of folders -------------------------------------------------------------------------- */
 
 /*
- * The number of items in a folder; item_at returns the i-th one. Only folders of contexts read model->contexts: while other
- * folders are listed, a pass may still be building the contexts.
+ * The number of items in a folder; item_at returns the i-th one. model->contexts is read only for folders of contexts,
+ * since a pass may still be building it while other folders are listed.
  */
 static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
 {

@@ -172,8 +172,8 @@ bool pf_is_own_name(const void *model, unsigned folder, const char *name);
 
 /*
  * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and warnings.
- * Each returns a walk (freed by its close), or NULL with *error filled. The node's stage (pf_node_stage) must be
- * loaded.
+ * Each function returns a walk, which frees itself on close, or NULL with *error filled. The node's stage
+ * (pf_node_stage) must be loaded.
  */
 typedef struct pf_walk *pf_model_text(struct pf_profile *profile, struct pf_node node,
                                       struct pf_error *error);
