@@ -14,9 +14,9 @@
 struct pf_snapshots;
 
 /*
- * A set of texts made from the state of many profiles at one moment. A snapshot has a subject (a folder, or all of SOURCE) and a number.
- * Inode numbers contain the snapshot's number, so the contents of an inode number never change. When the profiles have changed, a new
- * snapshot replaces the old one; open handles keep the old texts.
+ * Texts made from the state of many profiles at one moment. A snapshot has a subject (a folder, or all of SOURCE) and a number. Inode
+ * numbers contain the snapshot's number, so the contents of an inode number never change. When the profiles have changed, a new snapshot
+ * replaces the old one; open handles keep the old texts.
  */
 struct pf_snapshot {
     struct pf_owner owner;    /* first member; counts users: the last release frees a replaced snapshot */
@@ -86,8 +86,8 @@ void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op);
 
 /*
- * Publishes n texts from number `first` on; takes ownership. Evicts texts of snapshots without users while the set holds too many bytes.
- * Returns 0, or -1 with *error filled, and the texts freed, if out of memory.
+ * Publishes n texts, numbered from `first` on; takes ownership. Evicts texts of snapshots without users while the set holds too many
+ * bytes. Returns 0, or -1 with *error filled if out of memory; the texts are then freed.
  */
 int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
                         struct pf_store **texts, size_t n, struct pf_error *error);

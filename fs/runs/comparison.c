@@ -525,7 +525,7 @@ int pf_runs_compare(struct pf_fs *fs, const struct pf_run_list *list, const stru
         .metric = metric,
         .runs = calloc(list->n, sizeof *comparison.runs),
         .functions = pf_series_new(metric->runs, limit),
-        .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
+        .contexts = pf_series_new(metric->runs, 2 * limit), /* usually outnumber the functions */
         .texts = texts};
     bool there = comparison.runs && comparison.functions && comparison.contexts;
     int result = there ? compare_metric(&comparison, error) : pf_fail_memory(error);

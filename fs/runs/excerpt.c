@@ -70,8 +70,8 @@ static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct 
     pf_buf_free(&scratch);
 }
 
-/* Converts a value of the metric to ns if it is a time, as the tables over several profiles show it. The result may point to
- * *number. */
+/* Converts a value to ns if the metric is a time, since the tables over several profiles show times in ns. The result may
+ * point to *number. */
 static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell *value,
                             union pf_number *number)
 {

@@ -6,9 +6,9 @@
 
 enum pf_excerpt_rows { PF_EXCERPT_FUNCTIONS, PF_EXCERPT_WARNINGS, PF_EXCERPT_ROWS };
 /*
- * What one profile adds to the tables over several profiles: its metrics, its row of the summary, the functions of its
- * primary metric, and its warnings. Excerpts are cached between mounts, so that these tables need not open the profiles
- * again.
+ * The part of the tables over several profiles that one profile adds: its metrics, its row of the summary, the
+ * functions of its primary metric, and its warnings. Excerpts are cached between mounts, so that later tables are made
+ * without opening the profile.
  */
 struct pf_excerpt {
     struct pf_buf metrics;               /* see pf_excerpt_metric */

@@ -53,8 +53,8 @@ enum runs_node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TEXTS };
 
-/* Items that are made for nodes. CHECK stands for checking that the runs are unchanged, LIST for the list of metrics. Other items
- * are nodes, and stand for their texts. */
+/* Items of the snapshot: CHECK checks that the runs are unchanged, LIST makes the list of metrics, SUMMARY its text, and the
+ * first text node of a metric makes all texts of the metric. */
 enum { CHECK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then the texts of each metric. */

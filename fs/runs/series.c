@@ -8,7 +8,7 @@
 /* Layout of a sorter record: the name's number, the run and kind of the value, and the value's bits. The sorter sorts by name and
  * is stable, so the records of a name remain in the order in which they were added, which is the order of runs. */
 enum { NAME, RUN, LOW, WORDS = LOW + 2, KEYS = NAME + 1 };
-enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* flags: a double; one of `others` */
+enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* flags: the value is a double; the value belongs in `others` */
 
 struct pf_run_series {
     unsigned runs, n; /* maximum number of runs; number of runs added */
