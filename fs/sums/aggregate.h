@@ -93,8 +93,8 @@ enum pf_metric_view {
     PF_METRIC_VIEWS
 };
 
-/* Opens a walk over one view, and gets the order that it walks in (pf_order_get), which may wait for a job. The result
- * borrows model and aggregate, and its close function frees it. Returns NULL with *error filled on failure. Any number of
+/* Opens a walk over one view. First gets the order of the view's records (pf_order_get), which may wait for a job. The
+ * walk borrows model and aggregate, and frees itself on close. Returns NULL with *error filled on failure. Any number of
  * walks may run in parallel. */
 struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                     enum pf_metric_view view, struct pf_error *error);

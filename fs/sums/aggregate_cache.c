@@ -19,7 +19,9 @@ static bool is_one(uint64_t head)
     return head & 1;
 }
 
-/* Returns false, with nothing appended, if even the shortest entries would need more than `limit` bytes. */
+/*
+ * Appends the sums of all contexts. Returns false, with nothing appended, if even the shortest entries would exceed `limit` bytes.
+ */
 static bool pack_contexts(const struct pf_context_sums *contexts, bool real, uint64_t limit,
                           struct pf_buf *out)
 {

@@ -37,8 +37,8 @@ static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *cont
     return 0;
 }
 
-/* Converts an integer metric's sums to doubles. Called before the first value is added that is a double or could make an integer
- * sum overflow. */
+/* Converts an integer metric's sums to doubles. Must be called before adding a double, or an integer with which a sum could
+ * overflow. */
 static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric,
                           struct pf_error *error)
 {
@@ -79,8 +79,8 @@ static inline double context_mean(const struct pf_context_sum *sum, bool real)
     return sum->count ? pf_number_double(&sum->sum, real) / (double)sum->count : 0;
 }
 
-/* Adds a value and updates the deviation by Welford's method. *mean is the mean before and after the call. It is computed
- * from the sum, which is exact or compensated, so that no rounding errors accumulate in it. */
+/* Adds a value and updates the deviation by Welford's method. *mean must be the present mean, and is updated. The new
+ * mean is computed from the sum, which is exact or compensated, so no rounding errors accumulate in the mean. */
 static inline void add_to_context(struct pf_context_sum *sum, double *mean, const struct value *value,
                                   bool real)
 {
@@ -248,8 +248,8 @@ static bool read_value_row(const struct pf_aggregate *aggregate, const struct va
 
 enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
 
-/* Reads up to BATCH rows of the table and keeps those that sums include: rows[0 .. *n). Returns 1; 0 if the table has no more
- * rows after these; -1 with *error filled. */
+/* Reads up to BATCH rows of the table. Stores the valid ones (read_value_row) in rows[0 .. *n). Returns 1; 0 if the table has
+ * ended; -1 with *error filled. */
 static int read_batch(const struct pf_aggregate *aggregate, const struct value_columns *columns,
                       struct pf_cursor *cursor, struct pf_cell *cells, struct value_row rows[BATCH],
                       size_t *n, struct pf_error *error)

@@ -10,9 +10,9 @@
 
 /* ---- storage ------------------------------------------------------------------------------------ */
 
-/* An arena allocator: memory is zeroed, and freed only as a whole. A segment comes from the heap if all arenas and orders
- * of the process then hold at most `limit` bytes, or if this arena then holds only a small share of `limit`. Other segments
- * are mapped from an unlinked file. */
+/* An arena allocator: memory is zeroed, and freed only as a whole. A segment comes from the heap if, with the segment, all
+ * arenas and orders of the process hold at most `limit` bytes, or this arena holds only a small share of `limit`. Other
+ * segments are mapped from an unlinked file. */
 struct pf_segment;
 struct pf_arena {
     uint64_t limit;
@@ -120,8 +120,8 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
 /* Like pf_context_load, but loads only the member `sum`. */
 bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total);
 
-/* Returns the record of a context, which the caller may modify. Returns NULL if the context has no value, or a value that its
- * slot holds. pf_context_load reads both slots and records. */
+/* Returns the record of a context, which the caller may modify. Returns NULL if the context has no value, or only one value,
+ * which is in the slot. pf_context_load reads both slots and records. */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
 /* Prefetch the sum of a context, for callers that access contexts in random order. pf_context_prefetch prefetches the slot.
@@ -309,7 +309,7 @@ typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
 /* A walk over a view. Position 0 is the header line, except in stacks.folded. */
 struct pf_metric_walk {
     struct pf_walk base;
-    pf_metric_record *record; /* of the view */
+    pf_metric_record *record; /* the view's function */
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
     unsigned metric;

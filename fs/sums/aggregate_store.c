@@ -51,7 +51,7 @@ bool pf_budget_was_exceeded(void)
     return atomic_exchange(&was_exceeded, false);
 }
 
-/* Takes room for a heap segment from the budget. Returns false if the budget is exhausted. */
+/* Takes room for a heap segment from the budget, or returns false. See SHARE_OF_ONE. */
 static bool take_heap(struct pf_arena *arena, size_t size)
 {
     uint64_t limit = arena->limit, all = atomic_fetch_add(&held, size) + size;
@@ -198,7 +198,7 @@ union sums_slot {
 
 _Static_assert(PF_CONTEXT_SLOT_SIZE == sizeof(union sums_slot) + 1, "a slot and its kind");
 
-/* The number of contexts in the chunk. */
+/* The number of contexts in the chunk that contains `context`. */
 static size_t chunk_length(const struct pf_context_sums *sums, size_t context)
 {
     size_t left = sums->n - context / PF_SPARSE_CHUNK * PF_SPARSE_CHUNK;

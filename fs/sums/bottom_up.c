@@ -43,7 +43,7 @@ struct bottom_up_walk {
     struct path *paths;
     uint32_t n_paths;
     uint32_t *
-        number_of; /* by string, last item: no name. While callers are counted: number of the caller with this name; 0: none */
+        number_of; /* by string; last item: no name. While callers are counted: 1 + index of the caller with this name; 0: none */
     uint32_t empty; /* the empty string, which counts as no name */
     struct pf_lower_bound lower_bound;
     struct bottom_up_row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
@@ -145,7 +145,7 @@ static int largest_first(const void *a, const void *b, void *context)
     const struct pf_values *values = context;
     const struct callers *x = a, *y = b;
     int order = pf_number_compare(&y->sum, &x->sum, values->exclusive_real);
-    return order ? order : pf_compare_strings(values->tree->strings, x->name, y->name); /* no name is "" */
+    return order ? order : pf_compare_strings(values->tree->strings, x->name, y->name); /* "" if nameless */
 }
 
 /* Moves the callers that get a line to the front, largest first, and adds up the others in *left. Returns the number of

@@ -16,8 +16,8 @@ enum trace_stage { HEAD, THREADS, ROWS, TAIL, OVER };
 
 /* The state of the walk, except for the stack and the table's cursor. */
 struct trace_position {
-    uint32_t stage, thread; /* THREADS: the next thread; ROWS: the last row's thread */
-    uint32_t open, depth;   /* SAMPLES: a sample is open; CALLS: number of open calls */
+    uint32_t stage, thread; /* thread: in stage THREADS, the next one; in ROWS, that of the last row */
+    uint32_t open, depth;   /* open: a sample is open (SAMPLES); depth: number of open calls (CALLS) */
 };
 
 struct trace_walk {

@@ -99,7 +99,10 @@ static int count_function(struct locations *locations, struct location_functions
 
 /* ---- modules and files -------------------------------------------------------------------------- */
 
-/* Adds each context's exclusive value to the module or file in `column`; at[] is scratch, one item per context. */
+/*
+ * Adds each context's exclusive value to its module or file. `column`: the tree's modules or files, by context. at[] is scratch,
+ * one item per context.
+ */
 static int sum_by_column(struct locations *locations, const uint32_t *column, uint32_t *at,
                          struct location_functions *functions, struct pf_error *error)
 {
@@ -141,8 +144,8 @@ struct location_lines {
 };
 
 /* Makes the exclusive values of contexts disjoint. If an exclusive metric adds up over frames, a frame's value includes the
- * values of the frame's loops and lines. Each of these is therefore subtracted from the nearest context above it that belongs to
- * the frame and has a value. */
+ * values of the frame's loops and lines. The value of each loop or line is therefore subtracted from the nearest context above
+ * it that belongs to the frame and has a value. */
 static void subtract_nested(struct pf_values *values, const uint32_t *head)
 {
     const struct pf_tree *tree = values->tree;

@@ -50,7 +50,10 @@ static struct pf_function function_key(const struct numbering *numbering, const 
     }
 }
 
-/* True if a context of the tree has a key. In a call graph, loops and lines have no key, and roots are the callee of no pair. */
+/*
+ * True if a context of the tree has a key. In a call graph, loops and lines have no key; nor have roots with PF_BY_EDGE, since they
+ * have no caller.
+ */
 static bool has_key(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
 {
     return !numbering->head || (numbering->head[context] == context &&
@@ -94,7 +97,7 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
     return 0;
 }
 
-/* Returns the next callee of the same caller by index (for a root, the next root), or NULL after the last. */
+/* Returns the callee after this context in its caller's list of callees (for a root, the next root), or NULL after the last. */
 static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
 {
     uint32_t parent = tree->parent[context];

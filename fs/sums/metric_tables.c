@@ -5,7 +5,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 
-/* The tables under metrics/, and the walk over records that all views share except those whose text is made at once. */
+/* The tables under metrics/, and the walk over records that serves all views except those whose whole text is made at once. */
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 

@@ -86,8 +86,8 @@ static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
     struct pf_stack *stack = walk->stack;
     uint64_t at = walk->base.position++;
     const struct pf_folded_line *line = &walk->order->folded[at];
-    /* Lines are in preorder: the caller's line comes before this one, and all lines between them are in the caller's
-     * subtree. The current stack therefore still begins with the caller's frames. */
+    /* If the caller has no line, depth is PF_NO_DEPTH. Otherwise all lines since the caller's are in its subtree
+     * (preorder), so the stack still begins with the caller's frames. */
     if (walk->stack_position == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
         pf_stack_add(stack, tree, line->context, line->name, line->depth);
     else

@@ -9,8 +9,8 @@
 
 /* ---- by stack ----------------------------------------------------------------------------------- */
 
-/* Orders the contexts that have a folded line in preorder: callers first, callees by index. next[] first holds the
- * number of lines in each subtree, then the position of the next line in it. */
+/* Orders the contexts that have a folded line in preorder: callers first, callees by index. next[i] is first the number
+ * of lines in the subtree of context i, then the position of the subtree's next line. */
 static int sort_by_stack(const struct pf_values *values, const struct pf_folded_unit *unit,
                          struct pf_order *order, struct pf_error *error)
 {
@@ -172,7 +172,7 @@ static struct pf_order *hold_order(struct pf_aggregate *aggregate, unsigned metr
     return order;
 }
 
-/* Moves the contents of `made` to the listed `order`, unless another thread has filled that one already. Frees `made`. */
+/* Moves the contents of `made` to the listed `order`, unless another thread has filled `order` already. Frees `made`. */
 static void publish_order(struct pf_aggregate *aggregate, struct pf_order *order, struct pf_order *made)
 {
     pf_lock_take(&aggregate->lock);
