@@ -247,7 +247,7 @@ static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *vers
 {
     struct pf_profile *profile = profile_if_open(fs, version);
     *was_open = profile != NULL;
-    /* Repeats only if the profile must be reopened again before this thread gets it. */
+    /* Repeats only if the profile is closed again before this thread gets it. */
     for (; !profile; profile = profile_if_open(fs, version))
         if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
             pf_need(op, &version_work, &version->owner, 0))
