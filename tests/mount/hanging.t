@@ -224,7 +224,7 @@ hung_when_closed() {
 }
 ok "idle profiles that hang when closed stop nobody else" bounded hung_when_closed
 
-# The members of runs/ are checked again every 10 s.
+# A mount checks the profiles that runs/ compares again after 10 s.
 hung_members() {
     local failed=0
     start_hanging || return 1

@@ -69,8 +69,8 @@ else
     skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
 fi
 
-# mount(8) runs helpers only as root and only from /sbin. In a mount namespace of its own, this test puts the project's helper
-# there.
+# mount(8) runs helpers only as root and only from /sbin. This test adds the project's helper to /sbin, in a mount namespace of
+# its own.
 copy_sample
 if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
     make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >/dev/null

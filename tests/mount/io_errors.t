@@ -129,7 +129,7 @@ again() {
     diff "$mnt/$1" "$work/want/$1"
 }
 
-# CALLS:ERRNO: reads fail with an I/O error, opens with a time-out of the server, stats with a stale file handle.
+# Pairs of failing calls and errno: reads fail with EIO (5), opens with ETIMEDOUT (110), stats with ESTALE (116).
 for fault in r:5 o:110 s:116; do
     calls=${fault%:*} code=${fault#*:}
     faulty_mount "$one" FAIL_CODE="$code" FAIL_CALLS="$calls" || exit 1
@@ -147,7 +147,7 @@ for fault in r:5 o:110 s:116; do
     ok "after errno $code of calls '$calls', values.csv is whole in the next mount" again "$one/tables/values.csv"
 done
 
-# listed: ls succeeds and names all profiles, even the one that cannot be examined, and runs.
+# listed: ls succeeds and names runs/ and all profiles, even the one that cannot be examined.
 listed() {
     local names
     names=$(ls "$mnt" 2>&1) || { echo "$names"; return 1; }

@@ -114,7 +114,7 @@ skip_all() {
     exit 0
 }
 
-# finish: the last line of every test.
+# finish: every test ends by this call, which unmounts, prints the plan and exits.
 finish() {
     cd /
     unmount
@@ -163,8 +163,8 @@ cold() {
     mount_source "$@"
 }
 
-# serve [OPTION...] SOURCE MOUNTPOINT: starts `profilefs -f` as a job in a session of its own. Its output goes to server.log, because
-# prove waits until all processes that hold the test's output have ended. Its id is in $!. Waits until $mnt is mounted or the server has ended.
+# serve [OPTION...] SOURCE MOUNTPOINT: starts `profilefs -f`, with its id in $!, and waits until $mnt is mounted or the server has
+# ended. The server's output goes to server.log, because prove waits for all processes that hold the test's output.
 # Leaks are not reported, because the kernel sends no RELEASE for files that are open when a server is ended.
 serve() {
     local try
@@ -192,7 +192,7 @@ ended() {
     left_with=$?
 }
 
-# abort_connection: all requests of the server's readers, and further accesses to $mnt, fail.
+# abort_connection: makes waiting requests and all further accesses to $mnt fail.
 abort_connection() {
     local minor
     minor=$(awk -v at="$mnt" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo | tail -n 1)

@@ -36,7 +36,7 @@ def rows(path):
         return [{key: unescape(text) for key, text in row.items()} for row in csv.DictReader(file)]
 P
 
-# folder NAME: prints the folder of the context with this name according to contexts.csv, with ~ID for a suffix that is the id.
+# folder NAME: prints the name of the folder that contexts.csv gives for the context NAME; if it ends in ~ and the id, ~ID instead.
 folder() {
     PYTHONPATH=$work python3 - "$p" "$1" <<'P'
 import os, sys, table

@@ -55,7 +55,7 @@ marked() {
     diff -r --exclude=warnings.csv "$mnt/$1/$1" "$mnt/$1/marked/$1$2"
 }
 
-# Drivers do not see the kind of compression: some formats are tested with all kinds, the others with one or two.
+# Drivers do not see the kind of compression, so only some formats are tested with all kinds, the others with one or two.
 mount_source -o no_runs
 turn=0
 for path in $formats; do

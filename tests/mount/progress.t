@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# The passes over these files are long enough to be seen in status.txt between their steps.
+# These files make passes so long that status.txt can be read while a pass is between 0 % and 100 %.
 awk 'BEGIN { srand(1); for (i = 0; i < 800000; i++) printf "main;step_%d;%x %d\n", i % 97, rand() * 2^31, i + 1 }' >"$src/long.folded"
 for folder in $(seq 60); do
     mkdir "$src/$folder"

@@ -6,7 +6,7 @@ source=$archive
 mount_source || exit 1
 cd "$mnt" || exit 1
 
-# Commands follow a prompt, with their output below, all indented by four.
+# In both documents, a command follows a `$ `, its output is below it, and each of these lines is indented by four spaces.
 command='' want=
 check() {
     local have

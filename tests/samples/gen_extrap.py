@@ -30,7 +30,7 @@ MODEL = (
 )
 
 
-# The terms of the models of call paths' times. A term of a parameter is (kind, exponent).
+# The models of times: {call path: {index of a parameter: (kind, exponent) of its term}}.
 TERMS = {
     "main->read_mesh": {1: ("polynomial", 2)}, "main->solve->sweep": {0: ("polynomial", -1), 1: ("polynomial", 2)},
     "main->solve->sweep->stencil_row": {0: ("polynomial", -1), 1: ("polynomial", 2)},

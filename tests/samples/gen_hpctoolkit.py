@@ -31,7 +31,7 @@ SOURCES = {
 }
 
 # The calling-context tree. A context is (parent, kind, what, relation); its id is its index, and 0 is the database's root.
-# Instructions below a line are listed in no file; only their values are.
+# The written databases have no contexts for instructions below a line, only their values.
 ENTRY, FUNCTION, LOOP, LINE, INSTRUCTION = "entry", "function", "loop", "line", "instruction"
 LEXICAL, CALL, INLINED = 0, 1, 2
 TREE = [
