@@ -132,8 +132,8 @@ OTF2_TEST void put_region(struct bytes *file, uint32_t id, uint32_t name)
     put_end(file);
 }
 
-/* Returns definitions of two locations, 0 and 2^32, of three regions, 1 `main`, 2 `f` and 3 `main` again, of a strict counter and a counter
- * of location 0 only, and of a communicator of both locations. */
+/* Returns definitions of two locations (0 and 2^32), three regions (1 `main`, 2 `f`, 3 `main` again), two counters (0 is read at each
+ * enter and leave, 1 is not) and a communicator of both locations. */
 OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[2])
 {
     static const char *const strings[] = {"",    "main", "f",     "thread", "a.c",
@@ -152,7 +152,7 @@ OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[
     put_region(&file, 1, 1);
     put_region(&file, 2, 2);
     put_region(&file, 3, 1);
-    for (uint32_t i = 0; i < 2; i++) { /* counters: a monotonic one and one that is not */
+    for (uint32_t i = 0; i < 2; i++) { /* counters, 0 accumulated, 1 absolute */
         put_begin(&file, 19);
         put_number(&file, i);
         put_number(&file, i ? 8 : 5);

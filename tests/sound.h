@@ -28,7 +28,7 @@ struct sound_limits {
     unsigned rows;    /* maximum number of rows per walk */
     unsigned hop;     /* every `hop` rows, a second cursor resumes from the saved position */
     unsigned resumes; /* maximum number of such second cursors per walk */
-    bool twice;       /* the file stores values both by partition and by context, which may differ */
+    bool twice;       /* the file stores all values twice, by partition and by context; the two copies may differ */
 };
 
 /* One walk over a table. */
@@ -51,7 +51,7 @@ SOUND uint64_t sound_mix(uint64_t hash, uint64_t bits)
     return (hash ^ bits) * 1099511628211u + (bits >> 31);
 }
 
-/* Hashes the whole cell, so that every byte is read as by printing it. */
+/* Hashes the whole cell; this reads every byte of the cell, as printing does. */
 SOUND uint64_t sound_cell(uint64_t hash, const struct pf_cell *cell)
 {
     hash = sound_mix(hash, cell->type);
@@ -95,7 +95,7 @@ SOUND bool sound_marks(const struct pf_cell *cell)
     return (!cell->plain || found.plain) && (!cell->quoted || found.quoted);
 }
 
-/* True if the cell is valid in its column: absent or an index within the column's axis, or if it has no axis, a text with correct flags. */
+/* True if the cell is valid: absent or an index of an item if the column has an axis, otherwise not a text with wrong flags. */
 SOUND bool sound_fits(const struct pf_model *model, const struct pf_column *column,
                       const struct pf_cell *cell)
 {
@@ -232,7 +232,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
 
 /* ---- the whole profile -------------------------------------------------------------------------- */
 
-/* True if the folder of an item of `only` contains the table. The core restricts cursors only for such tables. */
+/* True if the core shows the table in the folder of an item that `only` names. It restricts cursors only over such tables. */
 SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction only)
 {
     for (size_t i = 0; i < table->n_columns; i++) {

@@ -30,8 +30,8 @@ static bool may(const struct stat *st, uid_t uid, gid_t gid)
 }
 
 /*
- * For all owners, groups and modes of two files, a user who may not read both of them may not read the file derived from them, unless it is
- * this user who mounted.
+ * For all owners, groups and modes of two files, a user who may not read both of them may not read the file derived from them. The user
+ * who mounted is an exception.
  */
 static void test_never_more(void)
 {

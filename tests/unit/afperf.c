@@ -592,7 +592,7 @@ enum { GROWTH_MAX = INT_MAX }; /* AddressSanitizer keeps freed memory for a whil
 enum { GROWTH_MAX = 10000 };
 #endif
 
-/* Regions that have ended leave only sorted records, which go to a file. */
+/* Ended regions take no memory: only their records are kept, in a temporary file. */
 static void test_memory(void)
 {
     long few = memory_for(100000), many = memory_for(400000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The readable part of a damaged AFPerf file is a valid profile. If PROFILEFS_SHARED names a folder, its corpus/afperf is tested too. With
- * PROFILEFS_STRIDE=N, files are truncated and overwritten at every N-th byte instead of about 20 to 150 offsets.
+ * PROFILEFS_STRIDE=N, files are truncated and overwritten at every N-th byte, otherwise at about 20 to 150 offsets.
  */
 #include <dirent.h>
 #include <errno.h>

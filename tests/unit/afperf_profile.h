@@ -38,7 +38,7 @@ static inline void write_profile(int directory, const void *text, size_t size)
         puts("Bail out! no test file");
         exit(1);
     }
-    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);
@@ -223,7 +223,7 @@ static inline char *dump_runs(const struct pf_model *model, const char *columns)
 
 /* ---- soundness ---------------------------------------------------------------------------------- */
 
-/* Returns the sum of a metric over the contexts of a run that have this flag. */
+/* Returns the sum of a run's values of a metric over the contexts with this flag. */
 static inline pf_int128 sum_of(struct pf_model *model, int64_t run, int64_t metric, unsigned flag)
 {
     struct pf_cursor cursor = {.model = model, .table = model->cells, .only = {run, -1, metric, -1}};

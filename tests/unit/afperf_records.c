@@ -119,7 +119,7 @@ static void test_long_records(void)
     is(have, "too long 1:\n2:b\n", "a record with closed quotes is reported as too long");
     free(text);
     free(have);
-    /* A record that starts at any of these lines is longer than 1 MiB. The time to read them must not be quadratic. */
+    /* Whichever line a record starts at, its quotes stay open for over 1 MiB. Reading must not take quadratic time. */
     text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
     have = records_of(text, size);
     ok(strlen(have) > 4 && !strcmp(have + strlen(have) - 10, "1000002:z\n"),

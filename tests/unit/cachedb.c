@@ -130,7 +130,7 @@ static void put_under(struct pf_cache *db, const char *letters, uint64_t number,
     pf_buf_free(&value);
 }
 
-/* True if the cache holds this text under the number (NULL: no text) with this head. */
+/* True if the cache holds `text` (NULL: no text) under the number, with a head of these letters. */
 static bool has_under(struct pf_cache *db, const char *letters, uint64_t number, const char *text)
 {
     size_t size = 0;

@@ -298,7 +298,7 @@ static void damage(void)
     refused("version: 1\n", "a file without events is refused");
 }
 
-/* Costs of 0 add no lines, whose sorting reports its end, too. */
+/* Costs of 0 add no lines. The sort of no lines reports its progress, too, so it can be cancelled. */
 static void cancelling(void)
 {
     struct pf_pass pass = {0}, *before = pf_pass_begin(&pass);

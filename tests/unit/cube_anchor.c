@@ -249,7 +249,8 @@ static void parameters_follow_nested_call_paths(void)
 }
 
 /*
- * Returns the number of strings in the tree of a call path with `n` parameters of 100 bytes. With `nested`, a child call path follows each.
+ * Returns the number of strings in the context tree of a call path with `n` parameters of 100 bytes. With `nested`, each parameter is
+ * followed by a child call path.
  */
 static uint32_t strings_of_parameters(int n, bool nested)
 {
@@ -417,7 +418,7 @@ static void load_anchor(void *text)
     tear_down(&fixture);
 }
 
-/* Many threads inside of many nodes without names, which are in no path. */
+/* Many threads inside of many nested nodes, which have no names and so are not part of the threads' paths. */
 static void systems_may_be_deep(void)
 {
     enum { DEPTH = 50000, LOCATIONS = 50000 };
@@ -482,7 +483,7 @@ int main(void)
     threads_have_names_of_their_own();
     long_names_are_cut_between_characters();
     wrong_ids_are_fatal();
-    deep_calls_add_up(150000, 1); /* many calls, then many threads, exceed a batch of sums */
+    deep_calls_add_up(150000, 1); /* more sums than a batch holds: many calls; in the next line, many threads */
     deep_calls_add_up(60, 12000);
     systems_may_be_deep();
     metrics_can_be_cancelled();

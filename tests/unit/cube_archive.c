@@ -205,7 +205,7 @@ static void positions_may_be_wrong(void)
     forget(&rows);
 }
 
-/* Each metric has the number 0, so each has the same 30000 rows, and a table of their streams. */
+/* All metrics have the number 0, so they share 30000 rows; but in memory, each needs its own table of these rows' streams. */
 static void metrics_that_share_rows_are_limited(void)
 {
     enum { METRICS = 1000, ROWS = 30000 };
@@ -264,7 +264,7 @@ static void a_damaged_stream_is_one_row(void)
     tear_down(&fixture);
 }
 
-/* Each row takes 24 bytes in the file, and 96 KB if its elements are written for all threads. */
+/* A row without a stream takes 24 bytes in the file, but about 100 KB if it were copied with a zero for each location. */
 static void rows_without_streams_are_not_copied(void)
 {
     enum { ROWS = 13000, LOCATIONS = 13000 };

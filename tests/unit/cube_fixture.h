@@ -97,7 +97,7 @@ CUBE_FIXTURE void put_text(struct bytes *tar, const char *name, const char *text
 
 /* ---- indexes and data --------------------------------------------------------------------------- */
 
-/* Writes a sparse index of `n` positions, or a dense index, which has none, if n < 0. */
+/* Writes a sparse index with `n` positions; if n < 0, a dense index, which has no positions. */
 CUBE_FIXTURE void put_index(struct bytes *tar, const char *name, const uint32_t *positions, int n, bool big)
 {
     struct bytes index = {0};
@@ -206,7 +206,7 @@ CUBE_FIXTURE void open_fixture(struct fixture *fixture, struct bytes *file)
     temp_dir_make(fixture->folder);
     write_bytes(fixture->folder, "profile.cubex", file->at, file->size);
     forget(file);
-    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(AT_FDCWD, path_in(fixture->folder, "profile.cubex"), times, 0);
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);

@@ -200,7 +200,7 @@ static void all_types_in_this_order(bool big)
     tear_down(&fixture);
 }
 
-/* 2 x^(-3/4) log(x)^5, measured with 64 processes; 848 bytes in all. */
+/* Writes the function 2 x^(-3/4) log(x)^5 with its value 1.5 for 64 processes, as an element of 848 bytes. */
 static void put_function(struct bytes *rows, bool big)
 {
     size_t start = rows->size;
@@ -415,8 +415,8 @@ static void wrong_positions_are_refused(void)
 }
 
 /*
- * Nested call paths, only the outermost of which has a row, with so many locations that a walk holds only a few call paths at a time.
- * Its exclusive values are read at once; then the inclusive ones are summed, without further reads.
+ * Only the outermost of the nested call paths has a row. There are so many locations that a walk holds only a few call paths at a time.
+ * The walk reads the exclusive values at once; then it sums the inclusive values without further reads.
  */
 static void a_walk_without_reads_can_be_cancelled(void)
 {

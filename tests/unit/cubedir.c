@@ -66,7 +66,7 @@ static void add_recursion(const char *folder, const char *point, unsigned depth)
     forget(&tar), forget(&rows), forget(&anchor);
 }
 
-/* Sets a future mtime, which skips the wait of sources for a file or folder that has just been written. */
+/* Sets a future mtime, because sources wait up to 20 ms before they open a file or folder that was just written. */
 static int age(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};

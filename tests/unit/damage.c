@@ -150,8 +150,8 @@ static size_t start_of_line(const struct sample *sample, size_t place)
 }
 
 /*
- * Writes damaged copies. One is truncated at the offset and one is overwritten there. For some formats, one is truncated at the start of
- * the line.
+ * Writes two damaged copies: one is truncated at the offset, the other is overwritten there. For the formats in by_lines, it also writes
+ * a copy that is truncated at the start of the line.
  */
 static void put_damaged(const struct sample *sample, const char *base, size_t place)
 {

@@ -6,7 +6,7 @@
 
 #include "tests/unit/tap.h"
 
-/* A byte that is not a digit ends the number at each of the eight places. */
+/* At any of the eight places, a byte that is not a digit ends the number. */
 static void bytes(void)
 {
     bool counted = true, joined = true;

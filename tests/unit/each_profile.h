@@ -13,10 +13,10 @@
 
 /* Visits all profiles below a folder, for tests of drivers. */
 
-/* Called for each profile with the entry `name` of an open folder and the driver that reads it. `path` is for messages. */
+/* Called for each profile: `driver` reads it from the entry `name` of the open `folder`. `path` is for messages. */
 typedef void profile_visitor(const struct pf_driver *driver, int folder, const char *name, const char *path);
 
-/* EACH_DEPTH_MAX is the maximum nesting of folders, which is also that of archives. */
+/* EACH_DEPTH_MAX: the maximum nesting of visited folders. */
 enum { EACH_PATH_ROOM = 4096, EACH_DEPTH_MAX = 12 };
 
 /* Visits the profiles made from an entry. Returns true if the entry is a profile or cannot be opened; then the caller need not descend. */

@@ -207,7 +207,7 @@ static void models(void)
            "a term without parameters is its coefficient");
 }
 
-/* A term that is a product over several parameters, listed in `pairs`. */
+/* PAIRS: a term, the product of 3 and the members of `pairs`, each a function of one parameter. PARTED: a function with two segments. */
 #define PAIRS(pairs) "{\"coefficient\":3,\"parameter_term_pairs\":{" pairs "}}"
 #define PARTED(first, second)                                                                                \
     "{\"coefficient\":1,\"$variant\":\"SegmentedTerm\",\"segments\":[" first "," second                      \
@@ -323,7 +323,7 @@ static void bomb(void)
     close_study(&study);
 }
 
-/* Four chunks of 40 MB of zeros each, with two numbers before them. This is more than an archive of this size can really hold. */
+/* Four members with two numbers and then zeros, 40 MB each. All four together exceed what the driver unpacks of an archive of this size. */
 static void bomb_of_values(void)
 {
     enum { CHUNKS = 4, SIZE = 40 << 20 };

@@ -33,7 +33,7 @@ static void open_only(struct study *study, const struct pf_driver *driver, const
     temp_dir_make(study->folder);
     write_bytes(study->folder, "study", bytes, size);
     study->directory = open(study->folder, O_RDONLY | O_DIRECTORY);
-    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(study->directory, "study", times, 0);
     study->result =

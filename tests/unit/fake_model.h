@@ -168,7 +168,7 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     return text;
 }
 
-/* True if measure() returns the length of each record of a view, in a single walk and from saved positions. */
+/* True if measure() returns the length of each record of a view, even after the walk is restored from a saved position. */
 FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;

@@ -15,7 +15,7 @@
  * Include it in only one source file of the program.
  */
 
-/* ---- allocations, which cannot fail in programs that have a sanitizer's allocator ---------------- */
+/* ---- allocations; those of programs with a sanitizer's allocator never fail ---------------------- */
 
 static atomic_int allocations_left; /* n > 0: the n-th allocation from now fails; 0: none fails */
 static atomic_bool allocation_failed;

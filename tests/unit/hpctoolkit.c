@@ -96,7 +96,7 @@ static void the_released_layout(void)
     close_database(&db);
 }
 
-/* True if names of the summary's metrics contain `part`, and all of these metrics have this unit. */
+/* True if the summary has metrics whose names contain `part`, and all of them have this unit. */
 static bool all_in(const struct pf_model *model, const char *part, const char *unit)
 {
     const struct pf_rows *rows = pf_table_rows(table_named(model, "summary_metrics"));
@@ -173,7 +173,7 @@ static void put_be32(unsigned char *out, uint32_t value)
         out[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-/* Merges the files with an ending and deletes them, as hpcviewer does. The merged file has an index, the files and 8 more bytes. */
+/* Merges the files NAME.`ending` into the file `merged` and deletes them, as hpcviewer does. `merged` gets an index, the files and 8 bytes. */
 static void merge(struct copy *copy, const char *ending, const char *merged)
 {
     static const unsigned ids[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};

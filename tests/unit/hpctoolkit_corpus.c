@@ -29,7 +29,7 @@ static void check(const char *folder, const char *name)
     close_database(&db);
 }
 
-/* A database in a draft of the format, which has only function and execution costs. */
+/* The database is in a draft of the format. It declares point costs, but has values of function and execution costs only. */
 static void empty_metrics(const char *folder)
 {
     struct database db;

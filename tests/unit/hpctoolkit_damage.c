@@ -55,7 +55,7 @@ static void is_cut(const char *layout, const char *file)
         untold += fared == 1;
     }
     ok(!harmed, "%s/%s: a file truncated at any byte is readable", layout, file);
-    bool padded = !strcmp(layout, "solver-2021") && !strcmp(file, "trace.db"); /* with nothing after it */
+    bool padded = !strcmp(layout, "solver-2021") && !strcmp(file, "trace.db"); /* at its end */
     ok(untold <= padded, "%s/%s: a file truncated inside a structure causes a fatal warning", layout, file);
     free(bytes);
     remove_copy(&copy);
@@ -87,8 +87,8 @@ struct lie {
     const char *code;  /* code of the expected warning; NULL: the database cannot be opened */
     size_t at, size;   /* offset and number of the bytes to overwrite */
     const char *bytes; /* the wrong bytes */
-    size_t section;    /* if not 0: offset of a number in the file to which `at` is relative */
-    const char *mark;  /* if not NULL: four bytes to whose position `at` is relative */
+    size_t section;    /* if not 0: `at` is relative to the number that the file has at this offset */
+    const char *mark;  /* if not NULL: `at` is relative to the first occurrence of these four bytes */
 };
 
 #define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\x7f"

@@ -73,7 +73,7 @@ static inline void die(const char *what)
     exit(1);
 }
 
-/* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+/* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
 static inline void from_the_future(int fd)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};

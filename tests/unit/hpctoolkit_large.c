@@ -140,7 +140,7 @@ static void unlisted_contexts_can_be_cancelled(void)
     remove_copy(&copy);
 }
 
-/* The first two blocks take as many bytes as two copies of the file could hold; the others are cut. */
+/* All threads' blocks are the same bytes of the file. Blocks may take twice the file's size in all, so the third and later ones are cut. */
 static void overlapping_blocks(void)
 {
     enum { THREADS = 400, PAIRS = 4000 };

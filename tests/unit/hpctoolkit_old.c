@@ -110,7 +110,7 @@ static void traces_out_of_order(void)
     remove_copy(&copy);
 }
 
-/* A file merged by hpcviewer holds only one part, the values of a thread, which are also in a separate file. */
+/* A file merged by hpcviewer has a single part: the values of a thread whose own file still exists. */
 static void merged_and_single(void)
 {
     static const unsigned char head[24] = {[7] = 1, [23] = sizeof head};

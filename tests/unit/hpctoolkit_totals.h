@@ -73,8 +73,8 @@ static inline int inclusive_of(const struct pf_model *model, size_t metric)
 }
 
 /*
- * Checks that the total and the folded stacks of every additive metric add up to the total that the database stores. If values are
- * `missing` in the database, sums may be smaller. Stores the number of metrics with a total other than 0 in *n.
+ * True if, for every additive metric, both the total and the sum of the folded stacks equal the total that the database stores; if values
+ * are `missing` in the database, both may be smaller. Stores the number of metrics with a total other than 0 in *n.
  */
 static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {

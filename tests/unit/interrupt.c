@@ -22,7 +22,7 @@ static const int harmless[] = {SIGCHLD, SIGURG, SIGWINCH, SIGCONT, SIGTSTP, SIGT
 
 enum { PENDING, BLOCKED, IGNORED, CAUGHT };
 
-/* True if each signal, pending and also set in mask number `mask`, ends a wait if and only if `ends`. */
+/* Sets each of the signals in masks[PENDING] and masks[mask]. True if it then ends a wait (`ends`) or does not (!`ends`). */
 static bool all(const int *signals, size_t n, int mask, bool ends)
 {
     for (size_t i = 0; i < n / sizeof *signals; i++) {

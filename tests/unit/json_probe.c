@@ -21,7 +21,7 @@ static struct pf_probe probe_of(const char *name, const char *text, size_t size)
     return probe;
 }
 
-/* True if a driver has to parse the text to look for a member in the head, or in the first `scan` bytes. */
+/* True if a driver has to parse the first `scan` bytes (0: the head) to learn whether they have the member. */
 static bool is_parsed(struct pf_probe *probe, const char *member, unsigned flags, uint64_t scan)
 {
     const char *const names[] = {"another", member, NULL};

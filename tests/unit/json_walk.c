@@ -35,7 +35,7 @@ static int take_elements(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_END, count);
 }
 
-/* Stores the length of the name and skips the value itself, instead of leaving it to pf_json_object. */
+/* Stores the length of the member's name. Reads past the value, as a handler of type PF_JSON_NAME must. */
 static int take_itself(const struct pf_json_walk *walk)
 {
     struct pf_json_token value;

@@ -25,7 +25,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
     fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
     int fd = openat(fixture->directory, "lines.txt", O_WRONLY | O_CREAT, 0600);
     bool written = write(fd, text, size) == (ssize_t)size;
-    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);

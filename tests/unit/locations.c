@@ -51,7 +51,8 @@ static unsigned begin(struct fake *fake, enum pf_over_contexts over)
 /*
  * main (a.c:1) in app
  *   line 5 of a.c
- *     f (f.c:1) in lib, inlined there: b.h:7
+ *     f (f.c:1) in lib
+ *       code of f inlined from b.h:7
  *   f without a location
  */
 static const struct placed calls[] = {

@@ -86,7 +86,7 @@ static void suffixes(void)
     is(made, "f~18446744073709551615", "the largest id is a suffix");
 }
 
-/* Checks the name made from `unit` repeated `count` times and id ID: `shown` repeated `want` times, then `end`. */
+/* Checks that an item with the id ID and the text `unit` times `count` has the name `shown` times `want`, then `end`. */
 static void repeated(const char *unit, size_t count, const char *shown, size_t want, const char *end,
                      const char *rule)
 {

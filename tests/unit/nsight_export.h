@@ -91,7 +91,7 @@ extern const struct pf_driver pf_nsight_driver;
 
 static char export_folder[64];
 
-/* Executes SQL on this file of export_folder; creates both if needed. Aborts on an error. */
+/* Executes SQL on the database `name` in export_folder; creates the folder and the file if needed. Aborts on an error. */
 EXPORT void write_export(const char *name, const char *sql)
 {
     sqlite3 *db;
@@ -106,7 +106,7 @@ EXPORT void write_export(const char *name, const char *sql)
         abort();
     }
     sqlite3_close(db);
-    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime avoids this. */
     struct timespec times[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     utimensat(AT_FDCWD, path_in(export_folder, name), times, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests folders with one folder of exports per measurement point, which are read as one experiment. */
+/* Tests experiments: a folder with subfolders of exports, one per measurement point, is read as one profile. */
 #include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"

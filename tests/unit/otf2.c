@@ -76,7 +76,7 @@ static void has(const struct archive *archive, const char *table, const char *wa
     file_close(&file);
 }
 
-/* Returns an archive in which main calls f twice in one location, and a region that is also named main in the other. */
+/* Returns an archive of two locations. In the first, main calls f twice; in the other, main calls another region named main. */
 static struct archive usual(bool big_endian)
 {
     struct archive archive = archive_of(big_endian, 6, 4);
@@ -243,7 +243,7 @@ static void own_definitions(void)
     put_end_of_events(own);
     archive.events[1].size = 0;
     archive.definitions = definitions_of(false, (uint64_t[]){6, 0});
-    /* 121 is 131 + 2.75, 131 is 141 + 5.25, 140 is 150 + 7.5: rounded half to even */
+    /* corrected ticks: 121 + 10 + 2.75, 131 + 10 + 5.25, 140 + 10 + 7.5, rounded half to even */
     has(&archive, "trace", "0,10,25,0,0,f|0,17,6,1,1,main|0,23,6,1,1,main|", "",
         "ids of a location are mapped, and its times are corrected");
 }

@@ -148,7 +148,7 @@ static void field_lists(void)
              "a call chain may have addresses only");
 }
 
-/* Checks the frame in the rest of a sample of one line. */
+/* Checks the frame that is read from `rest`, the end of a sample's only line. */
 static void rest_is(const char *rest, const char *symbol, const char *module, const char *name)
 {
     char text[1000], want[400];
@@ -371,7 +371,7 @@ static void probing(void)
         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
         ""};
     static const char *const accepted[] = {
-        /* a header without a time or an event: as many words as it may have before its address */
+        /* a header without time and event, with the maximum number of words before its address */
         "VM: 7 VCPU:001 a b c d e f g h  11/  12 [001] K          7 ffffffff8104f45a main (/bin/a)\n",
         "w 9 PERF_RECORD_COMM: w:9/9\n\t  14f38 a+0x158 (/lib/a.so)\n",
         "w 9 1.5: \tmetric:  0.5  insn per cycle\n",

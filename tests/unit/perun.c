@@ -411,7 +411,7 @@ static void test_models(void)
     file_close(&file);
 }
 
-/* A cursor is opened for each position in turn. */
+/* Each point is read by a new cursor. The test would take too long if each cursor sorted the points. */
 static void test_many_points(void)
 {
     enum { POINTS = 20000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests rows of resources of several regions, from long columns, and before damage. */
+/* Tests the rows of the table of resources: rows of several regions, rows from long columns, and rows before damage. */
 #include "formats/kit/pass.h"
 #include "tests/unit/perun_file.h"
 
@@ -37,7 +37,7 @@ static const char *const numbers[][2] = {
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers, ROWS = 40000 };
 
-/* Returns a profile of two columns: `amount` cycles through `numbers` and separators; `order` is the row divided by 8. */
+/* Returns a profile of two columns: `amount` cycles through `numbers` and separators; `order` is the row number / 8. */
 static char *columns(void)
 {
     static const char *const separators[] = {", ", ",", ",  ", ",\n"};

@@ -99,7 +99,7 @@ static struct bytes index_of(uint32_t version, uint32_t entries)
     return bytes;
 }
 
-/* Writes an index entry, which is one of version 1 if `strings` is NULL. */
+/* Writes an index entry: of version 2 with these strings, or if `strings` is NULL, of version 1, which has none. */
 static void put_entry(struct bytes *bytes, uint32_t time, char object, const char *path,
                       const char *const *strings)
 {

@@ -63,7 +63,7 @@ static void strings(struct bytes *out, const char *const *texts, size_t n)
     strings(out, (const char *const[]){__VA_ARGS__},                                                         \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Appends a location of up to two lines, of the functions `inner` and `outer` (0: none), of which outer calls inner. */
+/* Appends a location with a line in the function `inner` and one in `outer`, into which inner is inlined (0: without this line). */
 static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
 {
     struct bytes location_of = {.size = 0};
@@ -100,8 +100,8 @@ static void sample(struct bytes *out, uint64_t leaf, uint64_t root, uint64_t val
 enum { EMPTY, CPU, NS, MAIN, WORK, LEAF, FILE_C, LIB, DROP, TID, NAME };
 
 /*
- * Returns functions 1 main, 2 work and 3 leaf, and locations with these numbers. Location 4 is leaf inlined into work; location 5 has no
- * function.
+ * Returns the functions 1 main, 2 work and 3 leaf, and five locations: 1 to 3 are in the function of the same number, 4 is in leaf inlined
+ * into work, 5 has no function.
  */
 static struct bytes common(void)
 {
@@ -423,7 +423,7 @@ static void long_field(void)
     file_close(&file);
 }
 
-/* Pyroscope's agent for .NET once wrote functions without ids, in the order of its locations. */
+/* Pyroscope's agent for .NET once wrote functions without ids, in the order of the locations that refer to them. */
 static void no_ids(void)
 {
     struct bytes out = {.size = 0};

@@ -256,7 +256,7 @@ static void test_changes(const char *folder)
 
 /* ---- one file of a table ------------------------------------------------------------------------ */
 
-/* Returns the number of rows that cursors went through to find the sizes of partitions `from` to `to`. */
+/* Returns the number of rows that cursors read to find the sizes of values.csv of partitions `from` to `to` - 1. */
 static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t to, bool *exact)
 {
     struct pf_error error = {0};

@@ -16,7 +16,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 20;
 }
 
-/* Sorts n records (key, number, checksum of both) by their first `keys` words. True if all come back, ordered by key and number. */
+/* Sorts n records (key, number, checksum) by their first `keys` words. True if all n are returned in the order of key, then number. */
 static bool sorts_by(unsigned keys, size_t n, uint64_t limit, bool presorted)
 {
     struct pf_sorter *sorter = pf_sorter_new(3, keys, limit);

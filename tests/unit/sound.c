@@ -9,7 +9,7 @@
 #include "tests/unit/each_profile.h"
 #include "tests/unit/tap.h"
 
-/* Returns the first, a middle or the last of n items; -1 if n is 0. */
+/* Returns the index of the first (`third` 0), a middle (1) or the last (2) of n items; -1 if n is 0. */
 static int64_t item_of(int64_t n, int64_t third)
 {
     return n > 0 ? (n - 1) * third / 2 : -1;

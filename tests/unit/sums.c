@@ -7,7 +7,7 @@
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/tap.h"
 
-/* The sums are not those of a format. They have three partitions, one of which is empty, and two metrics. */
+/* The sums in these tests have three partitions, one of them empty, and two metrics. */
 enum { PARTITIONS = 3, CONTEXTS = 400, METRICS = 2 };
 
 static const struct pf_column columns[] = {{"thread", PF_PARTITION, 0},

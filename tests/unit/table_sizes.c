@@ -98,7 +98,8 @@ static bool has_size(struct fixture *fixture, struct pf_table_slice slice, uint6
     return same;
 }
 
-/* Returns the number of checkpoints whose position does not match their offset. With `part`, offsets are those in the slice's own file. */
+/* Returns how many of the checkpoints `first` to `end` - 1 have a position and an offset that do not match. The offset is the one in the
+ * whole table's text, or with `part`, the one in the partition's file. */
 static int wrong_marks(struct fixture *fixture, const struct pf_table_sizes *sizes,
                        struct pf_table_slice slice, size_t first, size_t end, bool part)
 {

@@ -413,7 +413,7 @@ static int measure_and_render(void *owner, uint64_t start, struct pf_op *op)
                : 0;
 }
 
-/* Checkpoints that are set between a reader's look-up of a block and its rendering make the block end before the reader's offset. */
+/* After a reader has looked up a block, but before it is rendered, checkpoints are set. They end the block before the reader's offset. */
 static void test_measured_meanwhile(void)
 {
     struct story story = story_of(300000, short_lines, 8);

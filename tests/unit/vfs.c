@@ -9,7 +9,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Returns the lines, which a listing returns in any order, sorted and each followed by a space. Frees `lines`. */
+/* Sorts the lines of a listing, whose order is arbitrary, and returns them, each followed by a space. Frees `lines`. */
 static char *sorted(char *lines)
 {
     char *line[100], *save = NULL;
@@ -137,7 +137,7 @@ static void test_profile(struct pf_fs *fs, const char *folder)
     free(text);
 }
 
-/* Compares the size of every file below a folder with its attributes and its directory entry. */
+/* Checks that listings and look-ups give the same inode, size and mode for each entry below a folder, and files have this size. */
 static void check_below(struct pf_fs *fs, uint64_t folder, unsigned *files, unsigned *wrong)
 {
     struct pf_dir *dir;

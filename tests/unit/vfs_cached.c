@@ -271,7 +271,7 @@ static void test_many_siblings(const char *folder)
     remove_cache(folder);
 }
 
-/* A folder of an old version whose profile has been closed is found by its names in the new version. */
+/* A folder is looked up and its profile is closed. Then the profile changes. The folder's inode leads to the folder of the new version. */
 static void test_followed(const char *folder)
 {
     int code = 0;

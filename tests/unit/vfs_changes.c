@@ -103,7 +103,7 @@ static void test_deleted(const char *folder)
     pf_fs_free(fs);
 }
 
-/* An input that is not the profile's own file. */
+/* An input other than the profile's own file changes. */
 static void test_sibling(const char *folder)
 {
     struct pf_attr attr;

@@ -169,7 +169,7 @@ static void test_opened_once(const char *folder)
     pf_fs_free(fs);
 }
 
-/* One entry of an open directory. */
+/* A read of one entry of an open directory, to run in the background. */
 struct reader {
     struct pf_dir *dir;
     uint64_t offset;

@@ -133,7 +133,7 @@ static void test_wanted_again(void)
     pf_pool_free(pool);
 }
 
-/* A job whose first run waits until it is stopped, then at the gate, and fails although another operation has joined it meanwhile. */
+/* A job whose first run waits until it is stopped, then waits at the gate, where another operation can join it, and fails. */
 static int run_noticing(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;

@@ -7,7 +7,7 @@
 
 /* The reader of XML that may not be well-formed. */
 
-/* Prints `name(a=value b=value )` for a start tag, `[text]/name` for an end tag, and `!line` if the input is truncated. */
+/* A text to read, and what was read: `name(a=value b=value )` for a start tag, `[text]/name` for an end tag, `!line` for a truncation. */
 struct story {
     struct pf_run *run;
     struct pf_xml *xml;

@@ -57,7 +57,7 @@ static void opens_the_header(struct log *log)
 
 /* ---- order -------------------------------------------------------------------------------------- */
 
-/* A buffer with the entry of one function, one tick after its start. */
+/* Appends a buffer in which one function is entered, one tick after the buffer's start. */
 static void put_small(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc,
                       uint32_t function)
 {
@@ -93,7 +93,7 @@ static void orders_buffers(struct log *log)
 {
     put_header(log, 5, 0, 4096);
     put_small(log, 7, 1, 30, 5000, 3);
-    put_small(log, 7, 1, 10, 9000, 1); /* the wall time precedes the TSC */
+    put_small(log, 7, 1, 10, 9000, 1); /* the earliest wall time but the highest TSC */
     put_small(log, 7, 1, 20, 4000, 2);
     put_small(log, 7, 1, 30, 4900, 4);
     reads_as(log,

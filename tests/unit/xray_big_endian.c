@@ -3,8 +3,8 @@
 #include "tests/unit/xray_log.h"
 
 /*
- * Writes every kind of record of four threads, with buffers out of order. If the reader can skip garbage in this version, there is some
- * between buffers.
+ * Writes four buffers of two threads, out of order, with every kind of record. If the reader can skip garbage in logs of this version, it
+ * also writes some between two buffers.
  */
 static void put_everything(struct log *log, unsigned version)
 {

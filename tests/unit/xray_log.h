@@ -245,7 +245,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
         abort();
     opened->directory = open(opened->folder, O_RDONLY | O_DIRECTORY);
     int fd = openat(opened->directory, "log", O_WRONLY | O_CREAT, 0600);
-    /* A future mtime (in 2100) skips the wait of up to 20 ms with which sources open a file that has just been written. */
+    /* Sources wait up to 20 ms before they open a file that was just written; a future mtime (in 2100) avoids this. */
     struct timespec future[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || futimens(fd, future) ||
         futimens(opened->directory, future))
