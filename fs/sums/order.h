@@ -55,7 +55,7 @@ struct pf_order {
     enum pf_order_kind kind;
     unsigned metric;
     unsigned users;          /* reference count of walks and jobs; guarded by the aggregate's lock */
-    bool made;               /* false: still empty. Guarded by the aggregate's lock; never reset */
+    bool made;               /* the order is complete: set once, guarded by the aggregate's lock; false: empty */
     uint64_t bytes, counted; /* current size; size that was passed to pf_budget_add */
     struct pf_order *next;
 
@@ -63,10 +63,10 @@ struct pf_order {
     struct pf_totals totals;
     size_t width; /* PF_BY_FUNCTION: width of the longest value in hot.txt, as pf_print_rounded prints it */
 
-    union pf_number *exclusive;    /* PF_BY_STACK: by context */
+    union pf_number *exclusive;    /* PF_BY_STACK: exclusive values, indexed by context */
     struct pf_folded_line *folded; /* PF_BY_STACK: in preorder; siblings by index */
     uint32_t n_folded;             /* number of items in folded[] */
-    /* PF_BY_STACK: by context, the last frame of its stack before the cut (see pf_find_outer); NULL if no stack is cut. */
+    /* PF_BY_STACK, indexed by context: the last frame before the cut of its stack (pf_find_outer); NULL: no stack is cut. */
     uint32_t *outer;
     uint64_t left_out; /* PF_BY_STACK: number of positive values that round to 0 */
 
@@ -79,8 +79,8 @@ struct pf_order {
     struct pf_strings *strings; /* names of functions or locations; NULL: use the tree's strings */
 };
 
-/* Indexes of the cells of a row of functions.csv, which pf_function_cells fills from function i of an order by function. Number
- * cells may point into the order. */
+/* Indexes of the cells in a row of functions.csv. pf_function_cells fills such a row from one function of a PF_BY_FUNCTION
+ * order; cells with numbers may point into the order. */
 enum {
     PF_FUNCTION_KIND,
     PF_FUNCTION_CONTEXTS,

@@ -39,8 +39,8 @@ static uint32_t significant(double x, int n, int *exponent)
     return (uint32_t)digits;
 }
 
-/* Prints digits[0 .. n), the first `whole` of them before the decimal point. If `whole` is negative (at least -3), as many zeros
- * are printed between the point and the digits. If `whole` is n, no point is printed. */
+/* Prints digits[0 .. n), the first `whole` of them before the decimal point. If `whole` is negative (at least -3), -whole
+ * zeros are printed between the point and the digits. If `whole` is n, no point is printed. */
 static char *print_with_point(char *out, const char *digits, int n, int whole)
 {
     if (whole <= 0) {

@@ -44,11 +44,11 @@ size_t pf_cut_front(struct pf_buf *buf, size_t most);
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real);
 
-/* Returns true if the metric does not add up, after appending a line that states this; the line is then the whole text. */
+/* If the metric does not add up, appends a line that states this and returns true: the line is then the file's whole text. */
 bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned metric);
 
-/* Appends "24630000000 ns (24.63 s) total\n": the total of `total_metric` (the member `metric` of struct pf_totals) in the unit
- * of `metric` and in a readable unit. */
+/* Appends "24630000000 ns (24.63 s) total\n": the total of `total_metric` (see pf_totals.metric), in the unit of `metric`
+ * and in a readable unit. */
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
                        unsigned total_metric);
 

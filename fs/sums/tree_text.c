@@ -22,7 +22,7 @@ struct tree_row {
     uint32_t more; /* number of siblings left out; 0: a context */
 };
 
-/* Siblings that are being printed. Those in pending[next .. end) are not printed yet. */
+/* Siblings at one depth of the walk: pending[begin .. end). Those before pending[next] already have a row. */
 struct tree_level {
     size_t begin, next, end;
     union pf_number left; /* sum of the inclusive values of siblings left out */
@@ -33,7 +33,7 @@ struct tree_walk {
     struct pf_values values;
     struct pf_lower_bound lower_bound; /* contexts below this value are left out */
     bool prunes;                       /* false: no context is left out */
-    uint32_t *pending;                 /* stack of the siblings that get a line, in order */
+    uint32_t *pending;                 /* stack: for each level, the siblings that get a line, heaviest first */
     size_t n_pending, pending_room;
     struct tree_level *levels;
     size_t n_levels, levels_room;
@@ -108,7 +108,7 @@ static int push_siblings(struct tree_walk *walk, const uint32_t *siblings, uint3
     return 0;
 }
 
-/* Walks the tree until all rows are collected, or ROWS_MAX + 1. Returns 0, or -1 with *error filled. */
+/* Walks the tree and collects the rows, at most ROWS_MAX + 1. Returns 0, or -1 with *error filled. */
 static int collect_tree_rows(struct tree_walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->values.tree;

@@ -9,7 +9,7 @@
 static const struct unit_scale {
     const char *name;
     int64_t ns;        /* 0: bytes */
-    const char *shown; /* readable unit that counts as the same unit; "": none */
+    const char *shown; /* the readable unit that says the same, so that "1 sec (1.00 s)" is not printed; "": none */
 } units[] = {{"ns", 1, "ns"},
              {"nsec", 1, ""},
              {"nanosecond", 1, ""},

@@ -92,7 +92,7 @@ static void remove_block(struct pf_blocks *blocks, struct pf_block *block)
     free_block(block);
 }
 
-/* Evicts the least recently used blocks. Blocks with references stay, since they are being sent; they may exceed the limit. */
+/* Evicts the least recently used blocks. Blocks with references are in use, so they stay even beyond the limit. */
 static void shrink(struct pf_blocks *blocks)
 {
     for (struct pf_block *block = blocks->oldest, *newer; block && blocks->held > blocks->limit;

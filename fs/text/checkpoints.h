@@ -19,7 +19,7 @@ enum { PF_INTERVAL = 32 * 1024 };
 struct pf_checkpoint {
     uint64_t full;      /* offset in the whole text */
     uint64_t partition; /* offset in the partition's text */
-    uint64_t blob;      /* offset in `blobs` of the walk's position */
+    uint64_t blob;      /* offset in `blobs` at which the walk's saved position begins */
     uint64_t size;      /* bytes of the position */
 };
 

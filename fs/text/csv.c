@@ -7,7 +7,7 @@
 #include "formats/kit/print.h"
 #include "formats/kit/utf8.h"
 
-/* Bits of needs[]. GROWTH: the number of bytes that are added when the byte is escaped or doubled. QUOTES: the cell must be quoted. */
+/* Masks for needs[byte]. GROWTH: number of bytes that escaping or doubling the byte adds. QUOTES: the cell must be quoted. */
 enum { GROWTH = 3, QUOTES = 4 };
 
 /* \xHH needs three additional bytes; \t, \n, \r, \\ and a doubled quote need one. */

@@ -113,7 +113,7 @@ struct table_walk {
         metric_names; /* only if the table has a metric column; other tables may be read before metrics exist */
     size_t n_metrics;
     struct filled *filled; /* columns of the partition, then of the context, then the others */
-    size_t n_partition, n_named, n_filled; /* ends of these three ranges */
+    size_t n_partition, n_named, n_filled; /* ends of these ranges of filled[] */
     struct pf_cell *named;                 /* cells of filled[0 .. n_named) in the current row */
     size_t partition_size,
         context_size; /* bytes of the partition's and of the context's cells in the current row, with a comma each */
@@ -152,7 +152,7 @@ static void list_filled(struct table_walk *walk, const struct pf_table *table, b
     }
 }
 
-/* Lists all filled columns. Sets the sizes for absent cells, since there is no current row yet. */
+/* Lists all filled columns. Sets partition_size and context_size as if the cells were absent: no row has been read yet. */
 static void list_all_filled(struct table_walk *walk, const struct pf_table *table)
 {
     list_filled(walk, table, true, false);
@@ -222,10 +222,7 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-/*
- * Caches the partition's cells in walk->named, since rows mostly come in runs of one partition. name_context caches those of the
- * context.
- */
+/* Caches the partition's cells in walk->named, since rows mostly come in runs of one partition. */
 static void name_partition(struct table_walk *walk, int64_t partition)
 {
     walk->partition = partition;
@@ -236,6 +233,7 @@ static void name_partition(struct table_walk *walk, int64_t partition)
     }
 }
 
+/* Caches the context's cells in walk->named, after those of the partition. */
 static void name_context(struct table_walk *walk, int64_t context)
 {
     const struct pf_tree *tree = walk->cursor.model->contexts;

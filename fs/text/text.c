@@ -13,7 +13,7 @@ enum { LONG_INTERVAL = 1 << 20, LONG_PIECE = 256 * 1024 };
 struct pf_reader {
     struct pf_walk *walk;
     uint64_t offset;    /* offset in the text of the next byte */
-    struct pf_buf tail; /* tail of the last record; its bytes from `taken` on come next */
+    struct pf_buf tail; /* the end of the last record; tail.data[taken] is its next byte */
     size_t taken;
 };
 
@@ -143,7 +143,7 @@ bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
     return sized;
 }
 
-/* Sets the size, or fails with ESTALE if another walk yielded a different one. */
+/* Sets the text's size. Fails with ESTALE if another walk has found a different size. */
 static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *error)
 {
     pf_lock_take(&text->lock);
@@ -317,7 +317,7 @@ static int reader_skip(struct pf_reader *reader, uint64_t n, struct pf_error *er
     return 0;
 }
 
-/* Returns a reader at the block's start: the idle one if it is there, otherwise a new one. NULL with *error filled. */
+/* Returns a reader at the block's start: text->idle if it is at that offset, otherwise a new one. NULL with *error filled. */
 static struct pf_reader *reader_at(struct pf_text *text, const struct block_range *range, struct pf_error *error)
 {
     struct pf_reader *reader = take_idle(text, range->start);

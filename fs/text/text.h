@@ -19,7 +19,7 @@
 struct pf_text {
     /* Set by the owner before use. */
     uint64_t id; /* never reused in this process */
-    /* Returns a new walk at the start. Of a profile's file: pf_node_walk of the file's node (set in fs/profile/texts.c). */
+    /* Returns a new walk at the start of the text. For files of a profile, fs/profile/texts.c sets it to call pf_node_walk. */
     struct pf_walk *(*walk)(void *owner, struct pf_error *error);
     void *owner;
 
@@ -27,7 +27,7 @@ struct pf_text {
     bool sized;
     uint64_t size;
     struct pf_checkpoints own;           /* grown by measuring */
-    const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; or NULL */
+    const struct pf_checkpoints *shared; /* the checkpoints of the whole table, used instead of `own`; or NULL */
     size_t first, end;                   /* range of the shared checkpoints that belongs to this text */
     bool of_partition;                   /* use `partition` of the shared checkpoints as offset, not `full` */
     uint64_t measured;                   /* checkpoints are complete up to this offset */

@@ -44,7 +44,7 @@ struct pf_dir {
     bool at_end;              /* a reader has reached the end: the last one closes `folder` and `ref` */
     struct pf_folder *folder; /* NULL: closed */
     struct pf_node_ref ref;   /* ref.version NULL: closed */
-    size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
+    size_t counted;           /* the names before this offset are covered by the four members below */
     uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
     bool plain;               /* the stamp is settled, and no profile or archive has been counted */
@@ -90,7 +90,7 @@ static int read_names(struct pf_dir *dir)
     return names.text.failed ? ENOMEM : result;
 }
 
-/* Sets the inode numbers of "." and ".." for a folder with an entry. */
+/* Sets the inode numbers of "." and ".." to those of the folder `entry` and of its parent. */
 static void set_dots(struct pf_dir *dir, const struct pf_entry *entry)
 {
     dir->dots[0] = pf_entry_shown_ino(entry);
@@ -249,7 +249,7 @@ static uint64_t known_end(const struct pf_dir *dir)
     return end;
 }
 
-/* Records that a reader has reached the end, and sets dir->end. */
+/* Records that a reader has reached the end: from `offset` on there are only virtual folders. */
 static void note_end(struct pf_dir *dir, uint64_t offset)
 {
     pf_lock_take(&dir->fs->lock);
@@ -335,9 +335,9 @@ static unsigned char dirent_type_of(const struct stat *st)
 }
 
 /*
- * Finds the first virtual folder listed here whose number is at least *number, and sets *number to its number. Fills
- * attributes only if the virtual folder hides entries: the attributes of the others depend on the profiles in the whole
- * folder. Returns 1, or 0 if there is none.
+ * Finds the first virtual folder of the directory from number *number on; *number receives its number. Fills *attr only
+ * if the virtual folder hides entries of SOURCE: the attributes of the others depend on all profiles in the directory.
+ * Returns 1, or 0 if there is none.
  */
 static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
@@ -410,7 +410,7 @@ static size_t next_uncounted(const struct pf_dir *dir)
     return at;
 }
 
-/* Classifies and counts the children not counted yet; a reader may have started after them. 0 or an errno value. */
+/* Classifies and counts the remaining children: readers need not have started at the first one. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     size_t at = next_uncounted(dir);
@@ -446,8 +446,8 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
 }
 
 /*
- * Returns the first shown entry from `at` on. `at` is an offset into the names, or names_size + the number of a virtual
- * folder.
+ * Fills *entry with the first shown entry from `at` on: an offset into the names, or names_size + the number of a virtual
+ * folder. Returns 1; 0 at the end; or a negative errno value.
  */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
@@ -483,10 +483,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     return more;
 }
 
-/*
- * Finds the first entry that is not hidden and whose number is at least *number, and sets *number to its number. False at
- * the end.
- */
+/* Finds the first visible entry of the folder from number *number on; *number receives its number. False at the end. */
 static bool next_listed(const struct pf_node_ref *ref, uint64_t *number, char *name, struct pf_node *node)
 {
     while (pf_folder_entry(ref->profile, ref->node, *number, name, node)) {

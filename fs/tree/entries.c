@@ -41,7 +41,7 @@ static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *na
     return !pf_device_at(directory, name, &device) && is_own_mount(fs, device);
 }
 
-/* Checks each folder on a path below SOURCE, from the top: a mount may have appeared on any of them. */
+/* True if any name on a path below SOURCE is a mount of this program. Checks from the top, so as not to enter such a mount. */
 static bool passes_own_mount(struct pf_fs *fs, char *path)
 {
     bool own = false;
@@ -428,8 +428,8 @@ struct pf_entry *pf_entry_update(struct pf_fs *fs, struct pf_entry *parent, cons
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     remember_profile(entry, info);
     /*
-     * A name whose type changes gets a new node number, since the kernel must not see a number change its type. Nodes of
-     * a profile have numbers made from that of its version, so the entry of a profile may be reused.
+     * A name whose type changes gets a new node number, since the kernel must not see a number change its type. The
+     * nodes of a profile have numbers made from its version's number, so the entry of a profile may be reused.
      */
     if (entry && entry->type != info->type && entry->type != PF_ENTRY_PROFILE) {
         entry->gone = true; /* not freed while its number has references */

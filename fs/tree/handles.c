@@ -247,7 +247,8 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 
 /*
  * Recovers from a transient error, which may have left the profile half loaded: reopens the profile and the handle's file.
- * Returns -1 if the profile must not be reopened yet, reopening fails, or the file's size has changed.
+ * Returns -1 if the profile must not be reopened yet, reopening fails, the file's size has changed, or another thread has
+ * replaced the handle's file.
  */
 static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
 {

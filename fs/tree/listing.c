@@ -130,7 +130,7 @@ struct crawl_walk {
     struct pf_folder *last; /* NULL: none */
     char *last_path;
     struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
-    struct pf_buf *found;    /* receives the paths of profiles and of such files; NULL: not wanted */
+    struct pf_buf *found;    /* receives the paths of profiles and of the files in `unknown`; NULL: not wanted */
     struct pf_error failure; /* why the walk fails at its end; code 0: it does not */
 };
 
@@ -164,7 +164,7 @@ static void close_last(struct crawl_walk *walk)
     walk->last_path = NULL;
 }
 
-/* Keeps a folder open for its entries. Takes ownership. */
+/* Keeps a folder open while its entries are visited; takes ownership of the folder. */
 static void keep_folder(struct crawl_walk *walk, struct pf_folder *folder, const char *path)
 {
     struct pf_error error;
@@ -187,7 +187,7 @@ static void close_folders(struct crawl_walk *walk)
     free(walk->levels);
 }
 
-/* Collects the problems of one archive. */
+/* Arguments of add_problem: the table to append to, and the path of the archive. */
 struct problems {
     struct pf_buf *out;
     const char *path;
@@ -221,7 +221,7 @@ static int note_unknown(struct crawl_walk *walk, const char *path, const struct 
     return 0;
 }
 
-/* Pushes the names in a folder in reverse order, so the first one is on top. */
+/* Sorts the names in a folder and pushes them from the last to the first, so that the first one is on top. */
 static void push_names(const struct crawl_walk *walk, struct todo *todo, const char *path,
                        const struct listing_names *names)
 {

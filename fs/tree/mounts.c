@@ -46,7 +46,8 @@ int pf_stat_at(int directory, const char *name, struct stat *st)
     return 0;
 }
 
-/* Parses one line: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
+/* True if a line of mountinfo is a mount of this program with this device; then sets *owner, which may be NULL. The line is
+ * `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
 static bool is_line_of(const char *line, dev_t device, uid_t *owner)
 {
     unsigned major, minor;

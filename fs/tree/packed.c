@@ -27,7 +27,7 @@ struct pf_preparation {
     uint64_t key; /* hash of the work */
     char title[64];
     char *path;         /* path of the folder to prepare; NULL: only `file` is unpacked */
-    char *name;         /* name of the file to prepare in the folder; NULL: all files if `all` is set */
+    char *name;         /* name of the file in the folder to prepare; NULL: all its files, if `all` is set */
     bool all;
     bool whole; /* the named file is unpacked to its end, since a profile is opened from it */
     struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
@@ -47,7 +47,7 @@ static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const cha
     return pf_probe_results_get(fs->probe_results, &stamp, name, &info);
 }
 
-/* Unpacks a file as far as needed, and probes it. */
+/* Unpacks a file, to its end or as far as probing reads (LOOK), and probes it. */
 static int look(const struct pf_preparation *what, const struct pf_folder *folder, const char *name,
                 struct pf_error *error)
 {

@@ -43,7 +43,7 @@ struct pf_probe_results {
     struct pf_cache *cache;
     uint64_t edition;    /* hash of all drivers; results of other driver versions are not used */
     struct pf_lock lock; /* guards the members below */
-    uint64_t worth;      /* number of results so far; costly results count more */
+    uint64_t worth;      /* number of results so far, a costly one counting as WORTH_SAVING */
     size_t n_seen, n_changed; /* profiles and archives in memory; changed groups */
     size_t next_dropped;      /* slot of the group to be dropped next */
     struct probe_results_group groups[GROUPS];

@@ -29,10 +29,10 @@ enum {
     FILES_MS = 10000,     /* an idle profile closes its files after this time */
     TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
     CACHE_MS = 5000, /* interval of cache writes and of returning memory */
-    PRUNE_SECONDS = 3600,  /* the cache is pruned after this time */
-    PRUNE_PUTS = 4096,     /* or after this many writes */
+    PRUNE_SECONDS = 3600,  /* the cache is pruned after this time, or */
+    PRUNE_PUTS = 4096,     /* after this many writes to the cache if these come first */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
-    RELIEVED = 16,         /* idle profiles closed at once when descriptors or memory are short */
+    RELIEVED = 16,         /* idle profiles closed at once when memory is short (descriptors: or their files) */
     RELIEF_MS = 20,        /* maximum wait for descriptors before each retry */
     DESCRIPTORS_MS = 20000 /* an operation is not retried any more after this time */
 };
@@ -200,9 +200,9 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues tasks that close idle profiles whose versions are stale and have no look-up references. Of other idle profiles, only
- * the files are closed: those of stale versions, those idle for FILES_MS, and, while too many idle profiles have open files,
- * those of the least recently used versions.
+ * Queues tasks that close idle profiles whose versions are stale and have no look-up references. Other idle profiles have
+ * only their files closed: profiles of stale versions, profiles idle for FILES_MS and, if too many idle profiles have open
+ * files, the least recently used ones.
  */
 static void pick_files(struct pf_fs *fs)
 {
@@ -443,7 +443,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
 
 /* ---- saving ------------------------------------------------------------------------------------- */
 
-/* Adds the open profiles that are idle and not busy (idle true), or all others (idle false). */
+/* Appends references to the open profiles that are idle and not busy (idle true), or to all others (idle false). */
 static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profiles, size_t *n)
 {
     for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {

@@ -15,7 +15,7 @@
  */
 
 enum {
-    DEPTH_MAX = 4096, /* maximum depth at which a folder of an old version is found in the new one */
+    DEPTH_MAX = 4096, /* maximum depth of a node of an old version that is found in the new one */
     LATELY_MS = 1000, /* how long a look-up trusts the last check of the inputs */
 };
 

@@ -120,9 +120,9 @@ int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **han
 struct pf_handle *pf_handle_hold(struct pf_handle *handle);
 void pf_fs_close(struct pf_handle *handle);
 /* How the kernel should cache a handle: */
-bool pf_handle_keeps_cache(const struct pf_handle *handle); /* contents of the node number never change */
+bool pf_handle_keeps_cache(const struct pf_handle *handle); /* a file with this node number never changes */
 bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached */
-/* True if the file differed at open from the attributes last returned for its number. */
+/* True if the file's attributes at open differed from those last returned for its node number. */
 bool pf_handle_has_changed(const struct pf_handle *handle);
 
 /*

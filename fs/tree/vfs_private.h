@@ -31,8 +31,8 @@ struct pf_entry {
     const struct pf_driver *driver;
     struct pf_version *version; /* PROFILE: the current version */
     /*
-     * For pf_entry_is_plain: digest of the stamp of a folder, when it was listed (monotonic ms), and whether it had
-     * folders; 0 if it was not plain.
+     * Set by pf_entry_set_plain for a folder: digest of its stamp (0: not plain), when it was listed (monotonic ms), and
+     * whether it had folders.
      */
     uint64_t plain, plain_ms;
     bool plain_folders;
@@ -166,8 +166,8 @@ struct pf_fs {
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
     _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks; without the lock */
     /*
-     * When the cache was last pruned (monotonic seconds) and the cache writes until then; without the lock, used by one service
-     * thread at a time.
+     * When the cache was last pruned (monotonic seconds), and the number of cache writes until then. Used without the lock, by
+     * one service thread at a time.
      */
     uint64_t pruned, pruned_puts;
     struct pf_reaper reaper;
@@ -219,7 +219,7 @@ struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 /* Stores the result of a classification. Called with fs->lock held. */
 void pf_entry_set_info(struct pf_entry *entry, const struct pf_entry_info *info);
-/* Drops a hold; the last one frees the entry. Called with fs->lock held. */
+/* Drops a hold, and frees entries without holds and look-up references. Called with fs->lock held. */
 void pf_entry_release_locked(struct pf_fs *fs, struct pf_entry *entry);
 
 /*
@@ -250,8 +250,8 @@ int pf_probe_folder(struct pf_probe_results *results, const struct pf_folder *fo
 /* True if a file is on another file system than SOURCE and that file system has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
- * Runs `how`, without stored results, for a folder on a foreign file system: on a thread of its own, for which the caller waits
- * at most 2 s. Sets info->unprobed on a timeout. Otherwise as pf_folder_probe.
+ * Runs `how`, without stored results, for a folder on a foreign file system. Waits at most 2 s for it, unless no thread can be
+ * started to run it; sets info->unprobed on a timeout. Otherwise as pf_folder_probe.
  */
 int pf_probe_foreign(pf_folder_probe *how, const struct pf_folder *folder, const char *name,
                      struct pf_entry_info *info);
@@ -446,10 +446,10 @@ void pf_virtuals_free(struct pf_fs *fs);
 /* Frees recomputable data (memory, descriptors) of one virtual folder. False: there was nothing to free. */
 bool pf_virtuals_shrink(struct pf_fs *fs);
 
-/* The virtual folder that a node belongs to, and its `self`; NULL if it belongs to none. */
+/* Returns the virtual folder of a node, with its state in *self; NULL if the node is not in a virtual folder. */
 const struct pf_virtual *pf_virtual_of(const struct pf_fs *fs, uint64_t ino, void **self);
 
-/* True if a virtual folder hides an entry of a folder of SOURCE. */
+/* True if a virtual folder hides the entry `name` of a folder of SOURCE, given by its node number. */
 bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name);
 
 /*

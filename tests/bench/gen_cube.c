@@ -2,7 +2,7 @@
 /*
  * gen_cube OUT MEGABYTES [LOCATIONS [packed] [sparse]]: writes a Cube 4 file (.cubex) like that of Score-P for LOCATIONS threads (default: 256,
  * 4 in each process). The metrics are visits, time (stored inclusive), minimum and maximum times, and bytes sent. Their matrices take MEGABYTES
- * in all. With `packed`, each row is a zlib stream. With `sparse`, every other call path has no row, except for time. The same arguments give
+ * in all. With `packed`, each row is a zlib stream. With `sparse`, every second call path has no row, except for time. The same arguments give
  * the same bytes.
  */
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static const struct {
 
 struct shape {
     uint32_t locations, paths;
-    uint32_t *parent, *depth, *wide; /* of call paths in the document's order; a root is its own parent */
+    uint32_t *parent, *depth, *wide; /* by call path, in the document's order; wide: its row in inclusive metrics */
     bool packed, sparse;
     uint64_t random;
 };
@@ -74,7 +74,7 @@ static void make_tree(struct shape *shape)
         shape->parent[i] = above[shape->depth[i] - 1];
         above[shape->depth[i]] = i;
     }
-    /* Rows of inclusive metrics: the children of a call path are adjacent, in the order of their first appearance. */
+    /* Inclusive metrics have the rows of a call path's children side by side, in the order of the document. */
     uint32_t *children = allot(shape->paths, sizeof *children);
     for (uint32_t i = 1; i < shape->paths; i++)
         children[shape->parent[i]]++;
@@ -142,7 +142,7 @@ static void add_row(uint32_t locations, uint64_t *sum, const uint64_t *row)
     }
 }
 
-/* Returns all rows of a metric, in the order of its positions; stores their number in *count. */
+/* Returns the rows of a metric as its data file has them. Fills positions[0 .. *count) for its index file. */
 static uint64_t *make_rows(struct shape *shape, int metric, uint32_t *positions, uint32_t *count)
 {
     size_t n = shape->locations;

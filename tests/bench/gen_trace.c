@@ -3,8 +3,8 @@
  * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of a common shape: 8 threads, 50 functions, calls at most 12
  * deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is the number of functions that each function calls. The default 2
  * gives some thousand contexts; with 50, any function calls any other, which gives millions of contexts. With `one`, the trace has a single
- * thread in 12 large buffers. `llvm-xray account` accepts it without errors, because its unstable sort of buffers reorders only more than 16
- * of them. The same arguments give the same bytes.
+ * thread in 12 large buffers. `llvm-xray account` sorts buffers with an unstable sort, which reorders them only if there are more than 16, so it
+ * accepts this trace without errors. The same arguments give the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>

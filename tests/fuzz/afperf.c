@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads any bytes with or without an AFPerf header before them. With the header, each text can be opened and loaded, and its times add up. */
+/* Reads any bytes, with or without an AFPerf header before them. With the header, any input can be opened and loaded, and its times add up. */
 #include "formats/model.h"
 #include "tests/fuzz/profile.h"
 #include "tests/unit/afperf_profile.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the index and the members of any bytes as an archive. The first byte chooses the kind of archive. */
+/* Reads any bytes as an archive: its index and its members. The first byte chooses the kind of archive. */
 #include <dirent.h>
 #include <errno.h>
 

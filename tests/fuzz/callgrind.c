@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads any bytes as a file of Callgrind or Cachegrind. The first byte chooses the format, and what fuzz_choice says. */
+/* Reads any bytes as a file of Callgrind or Cachegrind. The first byte chooses the format, items, positions and the memory limit. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_callgrind_driver, pf_cachegrind_driver;

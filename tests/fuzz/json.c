@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads any bytes as JSON. Small reads, parsing in place and skipping of values must give the same. The first byte chooses the flags. */
+/* Reads any bytes as JSON in pieces and in place, which must give the same tokens, and by values. The first byte chooses the flags. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static uint64_t rest(struct pf_json *json)
     return hash;
 }
 
-/* Checks that each top-level value that can be read can also be taken as a whole. After an error, reads on at the next line. */
+/* Checks that top-level values whose tokens can be read can be taken as a whole. Reads on after an error, line by line. */
 static void skip(struct text *text, unsigned flags)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);

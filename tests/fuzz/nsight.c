@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads any bytes as an Nsight Systems export. No code in the database runs, and the number of rows is finite. Instead of the first byte,
- * the last one chooses items, positions and the memory limit (see fuzz_choice), so that unchanged samples can be seeds.
+ * Reads any bytes as an Nsight Systems export. The driver runs no SQL of the database, so the number of rows is finite. The last byte, not
+ * the first, chooses items, positions and the memory limit (see fuzz_choice), so that unchanged samples can be seeds.
  */
 #include "tests/fuzz/profile.h"
 

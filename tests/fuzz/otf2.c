@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads any bytes as one file of an OTF2 archive whose other files are valid. The first byte chooses the file, and what fuzz_choice says. */
+/* Reads any bytes as one file of an otherwise valid OTF2 archive. The first byte chooses the file, items, positions and the memory limit. */
 #include "tests/fuzz/profile.h"
 #include "tests/otf2_archive.h"
 

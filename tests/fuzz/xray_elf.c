@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads any bytes as a program with a map of XRay's functions. Bytes that are not an ELF file are wrapped in one. The first of them then
- * choose its class, its byte order and the sizes of its map, relocations, symbols and strings; the others fill these.
+ * Reads any bytes as a program with a map of XRay's functions. Bytes that are not an ELF file are wrapped in one: CONTROL bytes choose
+ * its class, its byte order and the sizes of its map, relocations, symbols and strings; the other bytes are the contents of these.
  */
 #include <elf.h>
 

@@ -27,7 +27,7 @@ ok "the odd names are served" grep -qE ',"op,\(a, ""b""\)",' "$mnt/odd/$heat/tab
 cd "$mnt" || exit 1
 { find . -name '*.csv' -printf '%P\n'; behind contexts -name '*.csv'; } >"$work/tables"
 
-# tables READER PYTHON: prints the reader's results, one line per folder.
+# tables READER PYTHON: checks that the reader, which runs in this Python, reads all tables; one check per folder.
 tables() {
     local passed what problem seen=0
     while IFS=$'\t' read -r passed what problem; do

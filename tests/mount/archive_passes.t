@@ -24,7 +24,7 @@ cp "$slow" "$work/whole.tar.gz"
 
 status() { cat "$mnt/.profilefs/status.txt"; }
 running() { status | grep -E "% (running|queued), [0-9]+ waiting: $1"; }
-# wait_until COMMAND...: repeats the command until it succeeds. Fails if the process $waiter, if set, ends before.
+# wait_until COMMAND...: repeats the command until it succeeds. Fails after 2000 tries, or if $waiter ends first.
 wait_until() {
     local try
     for try in $(seq 2000); do
@@ -35,7 +35,7 @@ wait_until() {
     return 1
 }
 idle() { [ -z "$(running .)" ]; }
-# stops NAME: kills the reader $waiter of the only pass; the pass ends.
+# stops NAME: checks that the only pass ends when its reader, the process $waiter, is killed.
 stops() {
     kill -KILL "$waiter"
     wait "$waiter" 2>/dev/null

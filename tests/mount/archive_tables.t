@@ -79,7 +79,7 @@ is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after 
 
 unmount
 mkdir "$src/units"
-# There are two pprof profiles of one sample for each unit, and a Cube file, whose values are doubles in seconds.
+# For each unit, there are two pprof profiles with one sample each. A Cube file has values that are doubles in seconds.
 python3 - "$src/units" <<'P'
 import sys
 UNITS = "ns nsec nanosecond nanoseconds us usec \u00b5s \u03bcs microseconds ms msec milliseconds s sec secs second seconds min h bytes ticks".split()

@@ -88,7 +88,7 @@ source=$src
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 755 "$work" && mount_source -o allow_other 2>/dev/null; then
     as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-    # Prints the paths below FOLDERs of which others can read a byte.
+    # readable FOLDER...: prints the files below from which other users can read at least a byte.
     readable() { as_nobody find -L "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null; }
     for kind in a.tar a.tgz outer.tar; do
         as_nobody find "$mnt/$kind" >"$work/found" 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the build on other systems, with its messages and warnings, and the tour of scripts/try.
+# Tests the build as on other systems (32 bits, no compiler, other versions of libfuse), and the tour of scripts/try.
 . "$(dirname "$0")/lib.sh"
 
 build=$(dirname "$PROFILEFS")

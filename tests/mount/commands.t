@@ -65,7 +65,7 @@ is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several prof
 like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "check of several profiles names the damaged one"
 is "$(status profilefs check "$src/notes.txt")" 1 "check of a file that is not a profile: status 1"
 
-# anchor MIDDLE: writes a Cube file whose anchor.xml has the value of this Python expression between two elements.
+# anchor MIDDLE: writes a Cube file whose anchor.xml has, between two elements, the value of the Python expression MIDDLE.
 anchor() {
     python3 - "$work/odd.cubex" "$1" <<'P'
 import io, sys, tarfile

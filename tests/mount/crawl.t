@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# A profile with this number of contexts, nested ten deep.
 mkdir "$src/wide" "$src/one"
+# contexts N: prints a profile with N contexts, nested ten deep.
 contexts() { awk -v n="$1" 'BEGIN { for (i = 0; i < n / 10; i++) { s = "f" i; for (k = 1; k < 10; k++) s = s ";g" k; print s, 1 } }'; }
 contexts 6000 >"$src/wide/run.folded"
 contexts 10 >"$src/one/run.folded"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Of damaged and hostile files, the data before the damage is served, with warnings. The program neither crashes nor hangs.
+# Damaged and hostile files are served up to the damage, with warnings. The program neither crashes nor hangs.
 . "$(dirname "$0")/lib.sh"
 
 cp "$archive/2026-04/xray-log.heat.damaged" "$src/bad.xray"

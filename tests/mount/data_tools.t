@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The commands that docs/tables.md gives for DuckDB, SQLite, pandas and Miller work.
+# The commands in docs/tables.md work, for DuckDB, SQLite, pandas and Miller.
 tools_cache=${XDG_CACHE_HOME:-$HOME/.cache}
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 packages=$tools_cache/profilefs-tests
-# The functions' names are numbers in more rows than DuckDB samples for its types, then words that tools take for NaN or missing
-# values.
+# DuckDB guesses the type of a column from its first rows. More function names than these are numbers; the last ones are words that
+# tools take for NaN or missing values.
 { for i in $(seq 30000); do echo "$i 1"; done; printf 'nan 900\nNULL 10\nNA 20\n'; } >"$src/odd.folded"
 mount_source || exit 1
 cd "$mnt/odd.folded/metrics/samples" || exit 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files under export/ have exact sizes, and the tools that they are for read the same totals from them.
+# Files under export/ have exact sizes, and the tools that read their formats find the same totals in them.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount

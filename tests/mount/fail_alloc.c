@@ -23,7 +23,7 @@ static atomic_long asked;
 static long fail_at, fail_end;
 static int count_to = -1; /* opened at the start: later the program's sandbox forbids it */
 
-/* The first object in the list is the program. */
+/* Callback of dl_iterate_phdr, which lists the program before its libraries. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
 {
     (void)size;

@@ -33,7 +33,7 @@ static long fail_at, fail_end;
 static int fail_code, count_to = -1; /* opened at the start: later the program's sandbox forbids it */
 static const char *below, *name_part, *letters;
 
-/* The first object in the list is the program. */
+/* Callback of dl_iterate_phdr, which lists the program before its libraries. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
 {
     (void)size;

@@ -177,7 +177,7 @@ few_threads() {
     return $failed
 }
 
-# limited_group: makes a control group that can limit the number of threads, $group, below either kind of hierarchy.
+# limited_group: makes the control group $group, which can limit the number of threads, in cgroup v1 or v2.
 limited_group() {
     local root
     for root in /sys/fs/cgroup/pids /sys/fs/cgroup; do
@@ -195,7 +195,7 @@ else
     skip "a limit on threads" "no control group with pids.max can be made"
 fi
 
-# An open profile, idle when its file system stops answering.
+# The file system stops answering while its profiles are open and idle.
 hung_while_idle() {
     local failed=0
     start_hanging || return 1

@@ -483,7 +483,7 @@ int main(void)
     threads_have_names_of_their_own();
     long_names_are_cut_between_characters();
     wrong_ids_are_fatal();
-    deep_calls_add_up(150000, 1); /* more sums than a batch holds: many calls; in the next line, many threads */
+    deep_calls_add_up(150000, 1); /* this and the next one need more than NUMBERS_MAX sums (cube/sums.c) */
     deep_calls_add_up(60, 12000);
     systems_may_be_deep();
     metrics_can_be_cancelled();
