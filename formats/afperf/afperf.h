@@ -44,7 +44,7 @@
 struct afperf_pause {
     uint64_t start, stop;
     uint64_t before; /* ticks paused in this run before this pause */
-    uint32_t run;    /* reference to its run; once runs are resolved, the run */
+    uint32_t run;    /* reference of the run; from afperf_number_runs on, its index in model->runs */
 };
 
 /* The kinds of objects that a struct afperf_ref stands for. */
@@ -113,7 +113,7 @@ enum afperf_type_field {
 /* A measurement type, which combines all definitions of an id that belong to one run. */
 struct afperf_measure {
     uint64_t id;
-    uint32_t run; /* reference to its run; once runs are resolved, the run */
+    uint32_t run; /* reference of the run; from afperf_number_runs on, its index in model->runs */
     struct {
         uint32_t text; /* string of model->strings, or PF_NO_STRING */
         uint64_t line; /* line of the definition that set the text */
@@ -170,7 +170,7 @@ struct afperf_event {
     uint8_t kind, type;    /* enum afperf_event_kind; of data, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* only of data: the record has an aggregation type */
-    bool apart;     /* only of data: the file has no start or stop between the last RunInfo and this record */
+    bool apart;     /* only of data: no start or stop is between the last RunInfo, or the file's start, and this record */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -435,8 +435,8 @@ struct afperf_walk {
 bool afperf_walk(struct afperf_walk *walk);
 
 /*
- * Returns the section that `data` belong to: the section that they name or, if they have no id, the section of `block`,
- * the last start or stop before them. Returns AFPERF_NONE if there is no such section.
+ * Returns the section that `data` belong to: the one with their id or, if they have no id and are not apart, the section of `block`, the
+ * last start or stop before them. Returns AFPERF_NONE if there is no such section.
  */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
@@ -482,7 +482,7 @@ void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
  */
 void afperf_leave(struct afperf_stack *stack);
 
-/* Like pf_tree_child. */
+/* Like pf_tree_child in model->tree. A failure ends the run. */
 uint32_t afperf_context(struct afperf_model *model, uint32_t parent, uint32_t key, uint32_t name,
                         uint8_t kind, uint8_t flags);
 

@@ -52,7 +52,7 @@ struct afperf_decoded {
      */
     bool run_or_time;
     uint64_t time, end; /* timestamps in ticks; only aggregates and pauses have an `end` other than `time` */
-    struct afperf_id run, object, interval; /* `object` is a region or section, in aggregates also a run */
+    struct afperf_id run, object, interval; /* `object`: id of a region or section; an aggregate may name a run */
     struct afperf_text aggregation;         /* trimmed */
     size_t values, values_end; /* range of the fields that hold measurements, as pairs of type id and value */
     struct afperf_text name, tags; /* `name` is a label, an application, or the name of a measurement type */

@@ -136,7 +136,7 @@ void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *exten
         while (stack->open.n && !is_inside(&region, &stack->open.at[stack->open.n - 1])) {
             uint64_t stop = stack->open.at[stack->open.n - 1].stop;
             region.overlaps += region.start < stop && stop < region.stop;
-            afperf_leave(stack); /* this region cannot be the parent of later ones */
+            afperf_leave(stack); /* no later region is inside the one at the top */
         }
         afperf_enter(stack, &region);
     }

@@ -19,8 +19,8 @@
 
 /*
  * Events are sorted into groups, each of which is matched on its own. The first key of the sorter holds the class and the scope of the
- * event. The scope is the number of the object whose events are matched with each other. The second key is the id; events without an id
- * have their time instead.
+ * event. The scope is the number of the object whose events are matched with each other. The second key is the id; for events without an
+ * id, it is their time, or 0 if they are LATE.
  */
 enum match_class {
     MATCH_REGION,                           /* the scope is the file, number 0 */

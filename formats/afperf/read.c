@@ -21,7 +21,7 @@ struct afperf_reading {
     uint64_t n_events;                 /* number of events so far */
     uint32_t segment;                  /* current segment */
     uint32_t run;                      /* reference of the current run */
-    bool apart;                        /* there was no start or stop since the last RunInfo */
+    bool apart;                        /* no start or stop since the last RunInfo or the file's start */
     uint32_t last_section;             /* reference of the last SectionInfo, or AFPERF_NONE */
     struct id_map refs[AFPERF_THINGS]; /* references by id and segment */
     struct id_map measures;            /* indexes in model->measures by id and the run's reference */

@@ -101,7 +101,7 @@ static void probe_cachegrind(struct pf_probe *probe, struct pf_probe_result *res
 
 /* ---- the header -------------------------------------------------------------------------------------- */
 
-/* Handles a line of the header. Returns false at the header's end, which is the first line of the body. */
+/* Handles a line of the header; the line `events:` sets *events. Returns false at the first line of the body. */
 static bool open_line(struct pf_build *build, const struct pf_line *line, bool *events)
 {
     struct pf_slice text = pf_slice(line->text, line->size);

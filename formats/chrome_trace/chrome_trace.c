@@ -82,7 +82,7 @@ static const struct pf_metric metrics[TRACE_METRICS] = {
     [TRACE_CALLS] = PF_EXCLUSIVE(TRACE_CALLS, "calls", "", "int"),
 };
 
-/* Events outside stacks, in file order: asynchronous events and flows, counters, instants. */
+/* Tables of the events outside stacks, in file order: asynchronous events and flows, counters, instants. */
 enum chrome_kind { ASYNC, COUNTERS, INSTANTS, KINDS };
 
 static const struct pf_column async_columns[] = {
@@ -160,7 +160,7 @@ struct chrome_reading {
     struct pf_strings *pairs;   /* interned pairs of string indexes (pid, tid); index i is thread i */
     PF_LIST(struct thread) threads;
     size_t last;                 /* index of the last event's thread */
-    PF_LIST(uint32_t) listed;    /* indexes into threads */
+    PF_LIST(uint32_t) listed;    /* threads that become partitions: indexes into `threads` */
     PF_LIST(uint32_t) processes; /* by pid: index of the process's name + 1; 0 if unnamed */
 };
 

@@ -141,7 +141,7 @@ static void chrome_nest_warn(struct chrome_nesting *n, const char *code, const c
                   (int)(text.size < 64 ? text.size : 64), text.text, (long long)time, what);
 }
 
-/* Adds the end of the new slice `i` to the heap. */
+/* Adds the end of the new slice `i` to the heap. Warns if it is after the end of an open X. */
 static void add_end(struct chrome_nesting *n, uint32_t i)
 {
     const struct slice *slice = &n->open.at[i];

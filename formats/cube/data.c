@@ -158,8 +158,8 @@ static bool find_plain(struct data_search *search)
 }
 
 /*
- * Assigns streams to rows. An entry of the table is u64 offset in the uncompressed data, u64 offset and u64 size of the
- * stream. A stream that exceeds the data gets the size UINT64_MAX, which inflate_row rejects.
+ * Assigns streams to rows. An entry of the table has three u64: the row's offset in the uncompressed data, and the stream's offset from
+ * metric->base and size. A stream that exceeds the data gets the size UINT64_MAX, which inflate_row rejects.
  */
 static void place_streams(struct data_search *search, const unsigned char *raw, uint64_t count)
 {

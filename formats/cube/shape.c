@@ -17,8 +17,8 @@ static void find_ends(struct pf_cube *cube)
 }
 
 /*
- * Computes the positions of call paths in inclusive metrics. Visits the call paths in document order. A root takes the next
- * position when it is visited. The children of a visited call path take the positions after that.
+ * Computes the positions of call paths in inclusive metrics. Visits the call paths in document order. A visited root takes the next
+ * position; then the children of the visited call path take the next ones.
  */
 static void number_wide(struct pf_cube *cube)
 {
