@@ -42,7 +42,7 @@ struct follow {
     PF_LIST(struct otf2_open_call) stack;
     PF_LIST(struct region) regions; /* indexed by number */
     struct pf_ids unknown;          /* undefined regions: id -> number */
-    struct pf_strings *functions;   /* keys: the string numbers of a function's name and file */
+    struct pf_strings *functions;   /* string i: numbers of the name and file of function i */
     PF_LIST(uint32_t) innermost;    /* by function: stack index + 1 of its innermost open call; 0: not open */
     struct otf2_reading {
         uint64_t bits;

@@ -74,8 +74,8 @@ struct otf2_definitions {
 };
 
 /*
- * The metrics are the calls, the calls with nested calls of the same region ("calls (inc)"), the time and, from
- * OTF2_COUNTERS on, the counters.
+ * The metrics are the calls, the calls with nested calls of the same function ("calls (inc)"), the time and, from OTF2_COUNTERS on, the
+ * counters.
  */
 enum { OTF2_CALLS, OTF2_HELD_CALLS, OTF2_TIME_METRIC, OTF2_COUNTERS };
 

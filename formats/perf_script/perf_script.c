@@ -17,7 +17,7 @@ static bool has_named_frame(const struct perf_header *header, struct perf_frame 
     return perf_header_frame(header->line, header->rest, frame) && (frame->has_symbol || frame->has_dso);
 }
 
-enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
+enum { FOREIGN_LINES = 32 /* gives up if so many unrelated lines precede the first known one */ };
 
 /* Returns true if a line identifies the format without a frame: a header with command, time and event, or a record with a tid or time. */
 static bool is_certain(enum perf_kind kind, const struct perf_header *header)
@@ -28,9 +28,8 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 }
 
 /*
- * Accepts a text that has a header or a record. The text must also have a frame, unless the first header, or a record
- * before the first header, suffices (is_certain). At least six of ten lines must be headers, frames or source lines;
- * records and further fields of samples are not counted.
+ * Accepts a text that has a header or a record. The text must also have a frame, unless a header or record at its beginning suffices
+ * (is_certain). At least six of ten lines must be headers, frames or source lines; records and further fields of samples are not counted.
  */
 static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
@@ -254,9 +253,8 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
 }
 
 /*
- * Handles a line of unknown kind that may be a weak header. If it has a frame, it begins a sample. Otherwise it is kept
- * until the next line decides (decide_kept_line). Returns false if the line is not a weak header, or cannot be one since
- * the file has full headers.
+ * Handles a line of unknown kind that may be a weak header. If it has a frame, it begins a sample. Otherwise it is kept until the next
+ * line decides (decide_kept_line). Returns false if the line cannot be a weak header, for example since the file has full headers.
  */
 static bool keep_line(struct perf_script *script, const struct pf_line *line)
 {

@@ -5,8 +5,8 @@
  *
  * A file begins with "pidx", u32 version (1 or 2) and u32 number of entries. An entry is u32 time in seconds, 20 bytes of SHA-1, and the
  * path up to a NUL. In version 2, five strings follow, each after its u32 length: type, cmd, workload, collector, postprocessors. Perun
- * 0.23.8 added the label before the collector but did not raise the version, so only reading up to the end of the file shows which
- * layout it has. All u32 are little-endian.
+ * 0.23.8 added the label before the collector but did not raise the version, so only reading up to the end shows which
+ * layout a file has. All u32 are little-endian.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -197,7 +197,7 @@ enum {
 };
 extern const struct pf_note_kind perun_problems[];
 
-/* A whole value of the file. An object or list is JSON text. */
+/* A value that is read as a whole. An object or list is JSON text. */
 struct perun_raw {
     struct pf_json_token token; /* its event is PF_JSON_END if there is no value; token.text is in `text` */
     struct pf_json_buffer text;
@@ -412,7 +412,7 @@ struct perun_model {
     uint32_t uid;              /* a string of the tree, or PERUN_NONE */
     uint32_t x_field, y_field; /* fields of the independent and the dependent variable */
     enum perun_model_kind kind;
-    bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is known */
+    bool has_b, has_b2; /* has_b: b[0] and b[1] are known; has_b2: b[2] is known */
     double b[3], x_start, x_end;
     uint64_t values,
         n_values; /* n_values values of buckets or points, from index `values` of data->model_values on */

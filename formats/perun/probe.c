@@ -73,7 +73,7 @@ static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);
     /*
-     * `cut` means that the file is called .perf, and that its text ends or is damaged before there is enough evidence. Old releases
+     * `cut` means that the file's name ends in .perf, and that its text ends or is damaged before there is enough evidence. Old releases
      * write arbitrary keys before the resources, so other keys do not rule the format out.
      */
     bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;

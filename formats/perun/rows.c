@@ -91,7 +91,7 @@ static int add_cells(struct perun_walk *walk, const struct perun_item *item, str
     return 0;
 }
 
-/* Makes an item the current one, and loads the cells that all its rows share. */
+/* Makes an item the current one: sets up its columns, and loads the cells that all its rows share. */
 static int load_item(struct perun_walk *walk, const struct perun_item *item, struct pf_error *error)
 {
     walk->item = *item;

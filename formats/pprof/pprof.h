@@ -94,9 +94,8 @@ int pprof_stream_next(struct pprof_stream *stream, struct pprof_field *field, st
 /* ---- drop.c ------------------------------------------------------------------------------------- */
 
 /*
- * Selects functions to drop from stacks, together with their callees. These are the functions whose names match
- * drop_frames but not keep_frames. Both patterns come from the file, so matching time is bounded, and patterns that RE2
- * would reject are rejected.
+ * Selects functions to drop from stacks, together with their callees. These are the functions whose names match drop_frames but not
+ * keep_frames. Both patterns come from the file, so matching time is bounded.
  */
 struct pprof_drop;
 

@@ -85,7 +85,7 @@ static struct pf_cell pprof_value_of(const struct pf_model *model, const struct 
     return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
 }
 
-/* Records a label that identifies the thread. The preferred key wins; among labels with one key, the first one. */
+/* Records a label that holds the thread's id or name. The most preferred key of each wins; among labels with one key, the first one. */
 static void pprof_keep_identity(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {
@@ -186,7 +186,7 @@ static uint32_t pprof_add_thread(struct pprof_stacks *stacks)
     return pf_build_partition(stacks->build, stacks->text.at, stacks->text.n, &stacks->id);
 }
 
-/* Returns the partition of the current sample. */
+/* Returns the partition of the current sample, adding it if it is new. */
 static uint32_t pprof_thread_of(struct pprof_stacks *stacks)
 {
     uint32_t key = pf_build_intern(stacks->build, stacks->keyed, stacks->thread, sizeof stacks->thread);
@@ -195,7 +195,10 @@ static uint32_t pprof_thread_of(struct pprof_stacks *stacks)
     return stacks->threads.at[key];
 }
 
-/* Adds to the number of frames and records made. Returns false if it exceeds the limit for the bytes read so far. */
+/*
+ * Adds `count` to the number of frames and records made. Returns false if it exceeds the limit for the bytes read so far, or if memory is
+ * full.
+ */
 static bool count_made(struct pprof_stacks *stacks, uint64_t count)
 {
     enum { STEP = 1 << 16 };
