@@ -67,7 +67,7 @@ static uint64_t left(const struct extrap_binary *binary)
     return binary->end - binary->at;
 }
 
-/* Returns the next `size` bytes (at most HELD), and advances. Returns NULL if fewer are left. */
+/* Returns the next `size` bytes (at most HELD), and advances. Returns NULL if fewer are left, or after damage. */
 static const unsigned char *take_bytes(struct extrap_binary *binary, size_t size)
 {
     struct pf_study *study = binary->study;
@@ -348,7 +348,7 @@ static void read_terms(struct extrap_binary *binary, const char *parameter, stru
     }
 }
 
-/* Appends a function to the formula. */
+/* Reads a function, and appends its text to the formula. */
 static void read_function(struct extrap_binary *binary, struct pf_formula *formula)
 {
     uint64_t start = binary->at;

@@ -102,7 +102,7 @@ static int add_location_value(struct statistics *statistics, double value, struc
     return pf_summary_add(&statistics->summaries[WEAK_THREADED], value, error);
 }
 
-/* Adds the statistics of a merged series at a point to *sum. Adds the variances, as if the values were independent. */
+/* Adds the statistics of another series at the same point to *sum. Adds the variances, as if the values were independent. */
 static void add_statistics(struct pf_statistics *sum, const struct pf_statistics *more)
 {
     if (!sum->count) {

@@ -61,7 +61,7 @@ static struct formula_text number_text(struct pf_fraction number)
     memcpy(end, ".0", 3);
     double shown;
     for (int digits = 0; fabs(number.value) >= 1e16 && digits < 17;
-         digits++) { /* Python switches to an exponent here */
+         digits++) { /* repr() prints an exponent from 1e16 on */
         snprintf(text.of, sizeof text.of, "%.*e", digits, number.value);
         if (pf_parse_double(text.of, strlen(text.of), &shown) && shown == number.value)
             break;
@@ -162,7 +162,7 @@ static bool read_fraction(struct json_object *value, struct pf_fraction *fractio
     return pf_tree_number(value).type != PF_ABSENT;
 }
 
-/* Returns the value of a member, which must be a number or fraction. */
+/* Returns the value of a member. Records an error if the value is not a number or fraction. */
 static struct pf_fraction read_number(struct writing *writing, struct json_object *object, const char *name)
 {
     struct pf_fraction fraction;
@@ -178,7 +178,7 @@ static struct json_object *element(struct json_object *list, size_t i)
     return pf_tree_is_object(value) || pf_tree_is_list(value) ? value : NULL;
 }
 
-/* Returns the name of the parameter with this number. */
+/* Returns the name of the parameter whose index is the text `number`. Records an error if there is none. */
 static const char *parameter_of(struct writing *writing, const char *number)
 {
     struct pf_fraction index;

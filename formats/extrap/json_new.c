@@ -6,8 +6,8 @@
 
 /*
  * Reader of the newer JSON form, which is {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],
- * "values": [...]}, ...]}}}. `values` has a number per repetition, or an array per repetition with a number per process. If
- * a call path or metric appears twice, the second replaces the first, as in Python.
+ * "values": [...]}, ...]}}}. `values` has a number per repetition, or an array per repetition, which has a number per
+ * process. If a call path or metric appears twice, the second replaces the first, as in Python.
  */
 struct newer {
     struct pf_json_study reader; /* must be first */

@@ -9,11 +9,11 @@
 
 /*
  * Reader of the older JSON form. It has tables of parameters, call paths, metrics and coordinates, whose rows have ids, and
- * a table of measurements, which refer to these ids. The order of the tables is not fixed, so one walk finds the tables.
- * Then they are read in the order in which they refer to each other.
+ * a table of measurements, which refer to these ids. The order of the tables is not fixed, so a first walk only finds the
+ * tables. Then each table is read after the tables that its rows refer to.
  *
- * Ids are used as they are. Extra-P sorts each table and uses the id as a position in it, which gives the same result if
- * the ids are 1 to n.
+ * Ids are used as they are. Extra-P sorts each table and uses an id as a position in the table. Both ways give the same
+ * result if the ids are 1 to n.
  */
 enum table { PARAMETERS, CALLPATHS, METRICS, COORDINATES, MEASUREMENTS, TABLES };
 
@@ -82,7 +82,7 @@ static int take_row_name(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* Adds a parameter. The list is sorted by id, as in Extra-P. */
+/* Adds a parameter. The list is sorted by id, as in Extra-P, so a point's coordinates are in this order. */
 static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
     int64_t id = (int64_t)old->row.id.value;

@@ -31,7 +31,7 @@ struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader)
     return (struct pf_json_walk){.json = reader->json, .error = reader->study->run->error};
 }
 
-/* Handles the result of a walk. Notes damage of the text, but only once. */
+/* Handles the result of a walk. Notes only the first damage of the text. Other errors end the run. */
 static void end_walk(struct pf_json_study *reader, int got)
 {
     if (got >= 0)

@@ -27,8 +27,8 @@ struct pf_zip_member {
 
 typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 /*
- * Calls `visit` for each member until `visit` returns false. Returns true if the archive is truncated. In this case, no
- * member was found by the central directory, so the members come from the local headers.
+ * Calls `visit` for each member until `visit` returns false. Returns false if the members were found by the central
+ * directory; true if that failed, as in a truncated archive, and the members come from the local headers.
  */
 bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg);
 

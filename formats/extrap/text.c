@@ -122,8 +122,8 @@ static struct text_look examine_head(const char *text, size_t size, bool whole_f
 
 /*
  * Returns the confidence that a text is an Extra-P file. Prose may begin with DATA or REGION, so the head must have lines of
- * two keywords, and four well-formed lines for each bad one. If it has only PARAMETER lines, since a list of points fills
- * the rest of the head or the file is truncated, it must have no bad line, and fewer names than a paragraph has words.
+ * two keywords, and four well-formed lines for each bad one. A head with only PARAMETER lines (a list of points
+ * fills the rest, or the file is truncated) must have no bad line, and fewer names than a paragraph has words.
  */
 static unsigned confidence_of_text(const struct text_look *look)
 {
