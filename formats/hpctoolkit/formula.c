@@ -74,8 +74,8 @@ static double logarithm(double a, double b)
 }
 
 /*
- * Reads `NAME(OPERAND, ...)` and calls the function NAME. A function of two C operands that accepts more in a formula
- * (min, max) is applied from the left: min(min(a, b), c).
+ * Reads `NAME(OPERAND, ...)` and calls the function NAME. The functions min and max, which take two operands in C and
+ * any number in a formula, are applied from the left: min(min(a, b), c).
  */
 static double read_function_call(struct formula_reading *reading)
 {

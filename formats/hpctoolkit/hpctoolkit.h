@@ -28,7 +28,7 @@
  *   hpctoolkit.c  the driver
  *
  * Functions that take a struct pf_run end the run on failure and add their warnings to it (formats/runtime/run.h).
- * Cursors call only functions that do not take one.
+ * Cursors call only functions without such a parameter.
  */
 
 /* Maximum length in bytes of the names of metrics and identifiers. */
@@ -81,8 +81,8 @@ typedef double hpc_operand(void *arg, uint32_t id, bool *known);
 /*
  * Evaluates a formula. Databases with experiment.xml 4.0 store only the formulas of derived metrics, not their values.
  * A formula consists of numbers, `$ID` (the stored metric of that id), + - * / ^, brackets, sqrt, ln, log(x, base),
- * min, max, floor and ceil. Returns false if the text is not a formula or is nested too deeply. Sets *known to whether
- * at least one operand has a value or the formula has no operands.
+ * min, max, floor and ceil. Returns false if the text is not a formula or is nested too deeply. Sets *known: true
+ * if at least one operand has a value or the formula has no operands.
  */
 bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known);
 

@@ -39,8 +39,8 @@ static bool search_use_bytes(struct hpc_search *search, uint64_t values)
 
 /*
  * Collects the ids of a block's contexts that have no description. Cuts off the block from the first damaged pair on,
- * or the whole block if its terminating pair is wrong, so that all readers see the same contents. The cut and the note on it
- * are in struct hpc_state, because the next pass does not find the damage again if this one is cancelled.
+ * or the whole block if its terminating pair is wrong, so that all readers see the same contents. The note is kept in
+ * struct hpc_state: if this pass is cancelled, the block stays cut, so the next pass does not find the damage again.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)
 {
@@ -70,7 +70,7 @@ static void search_block(struct hpc_search *search, struct hpc_block *block, uin
 static void search_blocks(struct hpc_search *search)
 {
     struct hpc_state *state = search->state;
-    /* Blocks of an undamaged file do not overlap. Twice the file's size leaves room for what damaged blocks take. */
+    /* Blocks of an undamaged file do not overlap. Twice the file's size leaves room for overlapping damaged ones. */
     search->left = 2 * pf_input_size(state->profile_db);
     search->total = state->summary.n_contexts;
     for (uint32_t i = 0; i < state->threads.count; i++)

@@ -106,9 +106,9 @@ static const char of_exclusive[] = "cost of the context and what it holds, witho
 static const char of_inclusive[] = "cost of the context and all below it, calls included";
 
 /*
- * The scopes of metrics, and the contexts over which their values are summed. Values of the scope `point` are disjoint, so all contexts
- * add up. An exclusive value of a frame includes its loops, lines and instructions, so only frames add up. An inclusive
- * value includes all descendants, so only roots add up. Other scopes are specific to the tool and do not add up.
+ * The scopes of metrics, and the contexts whose values add up to a total. Values of the scope `point` are disjoint, so those
+ * of all contexts add up. An exclusive value of a frame includes its loops, lines and instructions, so only frames add up.
+ * An inclusive value includes all descendants, so only roots add up. Other scopes are specific to the tool: none add up.
  */
 static const struct scope {
     const char *name, *description;

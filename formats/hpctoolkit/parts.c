@@ -180,8 +180,8 @@ static void read_part_name(struct parts_piece *piece, const char *name)
 }
 
 /*
- * Adds the pieces of a file that hpcviewer merged. The file begins with u32 kind, u32 number of parts and a record for
- * each part: u32 rank, u32 thread, u64 offset. The parts follow, then 8 trailing bytes. A part ends where the next begins.
+ * Adds the pieces of a file that hpcviewer merged. The file begins with u32 kind, u32 number of pieces and a record for
+ * each piece: u32 rank, u32 thread, u64 offset. The pieces follow, then 8 bytes. A piece ends where the next begins.
  */
 static void read_merged(struct pieces *pieces, const struct parts_piece *file, struct pf_input *input)
 {

@@ -280,8 +280,8 @@ void hpc_profiles_open(struct pf_run *run)
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 /*
- * Reads a tuple, which is the identity of the last added thread. It is u16 number of elements, then the elements; only in
- * meta.db's layout, 6 bytes of padding come before these. An element in experiment.xml's layout is u16 kind, u64
+ * Reads a tuple, which is the identity of the last added thread. It is u16 number of elements, 6 bytes of padding (only
+ * in meta.db's layout), and the elements. An element in experiment.xml's layout is u16 kind, u64
  * physical, u64 logical; the two top bits of the kind select how to print it. In meta.db's layout, it is u8 kind,
  * padding, u16 flags, u32 logical, u64 physical; bit 0 of the flags selects that the physical number is printed, too.
  */
