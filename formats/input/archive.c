@@ -299,7 +299,7 @@ static int fill_index(struct pf_archive *archive, struct pf_error *error)
 }
 
 /*
- * Makes the index of an archive that is already in the list. Other threads that enter the archive wait. On failure,
+ * Makes the index of an archive that find_archive already finds. Other threads that enter the archive wait. On failure,
  * frees the archive and returns NULL with errno.
  */
 static struct pf_archive *archive_make_index(struct pf_archive *archive)

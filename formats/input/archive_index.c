@@ -279,8 +279,8 @@ static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, cons
 }
 
 /* Finds or adds the member at a path, with its parent folders. `..` cannot leave the archive. The last of two members
- * with one name wins, but a folder with members stays a folder. Returns PF_NO_MEMBER if the path is empty or a name is too
- * long (error->code 0), or with *error filled. */
+ * with one name wins, but a folder with members stays a folder. Returns PF_NO_MEMBER with error->code 0 if the path is
+ * empty or a name is too long, and with *error filled on failure. */
 static uint32_t place_member(struct pf_archive_tree *tree, const char *path, uint8_t type,
                              struct pf_error *error)
 {

@@ -106,7 +106,7 @@ static bool take_problems(struct pf_archive_tree *tree, struct kept_run *run, ui
     return true;
 }
 
-/* Members come after their folder and in the folder's order, so adding them again restores all links. */
+/* Members come after their folder and in the folder's order, so adding them again restores `first`, `last` and `next`. */
 static bool kept_take_member(struct pf_archive_tree *tree, const struct pf_member *kept, uint64_t strings)
 {
     struct pf_error error;

@@ -159,15 +159,15 @@ static int file_here(const struct pf_folder *folder, const char *path, struct pf
     return result;
 }
 
-/* True if an entry that was not found may be inside an archive. */
+/* True if a path, whose look-up without entering archives returned `result`, may lead into an archive. */
 static bool may_lead_through(const struct pf_folder *folder, const char *path, int result)
 {
     return folder->archives && (folder->fd >= 0 ? result == ENOTDIR : result == ENOENT && strchr(path, '/'));
 }
 
 /*
- * Resolves a path that leads through a file, which may be an archive. Tries prefixes of the path from the shortest on,
- * since all components before the file are folders.
+ * Resolves a path of which some prefix is a file, which may be an archive. Finds the file by trying prefixes from the
+ * shortest on. ENOTDIR if there is no such file.
  */
 static int find_through(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
