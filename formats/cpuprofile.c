@@ -390,8 +390,8 @@ static bool v8_sort_timed(struct v8 *v8, int64_t time, uint32_t node)
 }
 
 /*
- * Counts the samples of a file without times. Only the oldest files have none; their samples are taken as equidistant
- * from start to end, as DevTools does. Returns 0 if there are times, or if start and end are unusable.
+ * Counts the samples of an old file without times. Its samples are taken as equidistant from start to end, as DevTools does. Returns 0 for
+ * any other file, and if start and end are unusable.
  */
 static uint64_t count_untimed(struct v8 *v8)
 {

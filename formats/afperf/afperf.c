@@ -38,8 +38,8 @@ static bool is_header(const char *head, size_t size)
 }
 
 /*
- * Returns why a file with this beginning cannot be read, or NULL if it can. Sets *is_afperf to whether the file is in any version of this
- * format.
+ * Returns why a file that begins with `head` cannot be read, or NULL if it can be. Sets *is_afperf to whether the file is in any version of
+ * the format.
  */
 static const char *problem_of_head(const char *head, size_t size, bool *is_afperf)
 {

@@ -60,8 +60,8 @@ static void sort_region(struct afperf_nesting *nesting, const struct afperf_even
 }
 
 /*
- * Adds the event of the walk to the sorter, unless it is data or a stop without start. A stop whose time is before that of its start gets
- * the time of the start.
+ * Adds the event of the walk to the sorter, unless it is data, a stop without start, or a stop that sort_region adds (stops_first). A stop
+ * whose time is before that of its start gets the time of the start.
  */
 static void sort_event(struct afperf_nesting *nesting)
 {

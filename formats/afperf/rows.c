@@ -146,7 +146,7 @@ static struct pf_cell state_of(bool closed)
     return closed ? pf_plain("closed", 6) : pf_plain("unclosed", 8);
 }
 
-/* Adds the row of a region, from its start in the file and the result of nesting it. */
+/* Adds the row, tags, context and warnings of the region that starts at the walk's event. `nested` is the region's. */
 static void add_region_row(struct afperf_model *model, const struct afperf_walk *walk,
                            struct pf_store_window *tags, const struct afperf_nested *nested)
 {
