@@ -67,7 +67,9 @@ static const struct fuse_opt option_table[] = {
     FUSE_OPT_END,
 };
 
-/* Options of mount(8) and fstab without effect on a read-only mount that is always nosuid,nodev. Prefixes end in '=' or '-'. */
+/*
+ * Ignored options of mount(8) and fstab: they have no effect on a mount that is always ro,nosuid,nodev. Prefixes end in '=' or '-'.
+ */
 static const char *const ignored_options[] = {
     "defaults", "auto",       "noauto",      "user",          "user=",      "nouser",     "users",
     "nousers",  "owner",      "noowner",     "group",         "nogroup",    "nofail",     "_netdev",

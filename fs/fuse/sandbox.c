@@ -288,7 +288,7 @@ static int allow_some(scmp_filter_ctx filter)
         {SCMP_SYS(clone), {{CLONE_FLAGS, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD}}},
         {SCMP_SYS(setpriority), {equals(0, PRIO_PROCESS), equals(1, 0)}}, /* of the calling thread */
         {SCMP_SYS(sched_getaffinity), {equals(0, 0)}},
-        {SCMP_SYS(prlimit64), {equals(0, 0), {2, SCMP_CMP_EQ, 0, 0}}}, /* own limits, no new ones */
+        {SCMP_SYS(prlimit64), {equals(0, 0), {2, SCMP_CMP_EQ, 0, 0}}}, /* reads own limits, sets none */
         {SCMP_SYS(tgkill), {equals(0, (uint32_t)getpid())}},
         {SCMP_SYS(prctl), {equals(0, PR_SET_NAME)}}, /* of the calling thread: libfuse 3.18 */
         {SCMP_SYS(fcntl), {equals(1, F_DUPFD_CLOEXEC)}},

@@ -168,7 +168,7 @@ bool pf_cached_get_file(struct pf_cached *cached, struct pf_node file, uint64_t 
 
 /* ---- adding data -------------------------------------------------------------------------------- */
 
-/* Adds a field unless the node already has one. A text is added even if the size is stored. */
+/* Adds a field unless the node already has one. A stored size does not prevent adding a field of another type. */
 static void put_cached_field(struct pf_cached *cached, enum pf_field_type type, struct pf_node node,
                              const void *bytes, size_t size)
 {

@@ -26,7 +26,7 @@ static void pack_text(struct pf_buf *out, const char *text)
         pf_buf_str(out, text);
 }
 
-/* Appends the options that text depends on, and the machine, which determines the byte order of the data. */
+/* Appends the driver's name, the options that texts depend on, and the machine, which determines the byte order of the data. */
 static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_options *options = &profile->env->options;

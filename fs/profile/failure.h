@@ -25,8 +25,8 @@ struct pf_retry {
 };
 
 /*
- * Records a failure. Returns true if failures have lasted longer than PF_RETRY_SECONDS; the caller then must not retry
- * until as much time has passed since `last`.
+ * Records a failure. If failures have lasted longer than PF_RETRY_SECONDS, returns true without recording this one: the
+ * caller must not retry until as much time has passed since `last`.
  */
 static inline bool pf_retry_is_over(struct pf_retry *retry)
 {

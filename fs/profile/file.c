@@ -51,7 +51,7 @@ static bool is_short_text(struct pf_profile *profile, struct pf_node node)
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
-/* True if the file is short, or little of it is left to measure up to text->until. */
+/* True if the file is short, or if it is sized, not heavy, and little is left to measure up to text->until. */
 static bool measures_short(struct pf_owner *owner, uint64_t number)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;

@@ -173,9 +173,9 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
                          struct pf_op *op);
 
 /*
- * An excerpt holds what tables of many profiles need of one profile. It is stored in the database, and valid while the
- * profile's inputs are unchanged. `path` (below SOURCE) and *st identify the profile. pf_datum_get_excerpt returns a copy
- * owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
+ * An excerpt holds the data of one profile for tables over many profiles. It is stored in the database, and valid while
+ * the profile's inputs are unchanged. `path` (below SOURCE) and *st identify the profile. pf_datum_get_excerpt returns a
+ * copy owned by the caller, or NULL if nothing valid is cached. Call without any lock of fs/ held.
  */
 char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, const char *path,
                            const struct stat *st, size_t *size);

@@ -70,8 +70,8 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
  */
 bool pf_are_partners(const struct pf_profile *profile, int a, int b);
 /*
- * Stores an aggregate of all metrics (-1), or of one metric and its partner. stored: the aggregate is already in the
- * database. Called with profile->lock held; takes ownership on success. 0, or -1 with *error filled.
+ * Stores an aggregate of all metrics (-1), or of one metric and its mutual partner. stored: the aggregate is already in
+ * the database. Called with profile->lock held; takes ownership on success. 0, or -1 with *error filled.
  */
 int pf_put_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
                      struct pf_error *error);

@@ -32,7 +32,9 @@ struct measuring {
     struct sizes_piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* progress in thousandths of a piece, summed over all pieces */
-    /* By severity: whether a piece has failed, and the error of the first such piece, which is read after the split only. */
+    /*
+     * By severity: whether a piece has failed, and the error of the first piece that failed; errors[] is read only after the split.
+     */
     atomic_bool failed[SEVERITIES];
     struct pf_error errors[SEVERITIES];
 };

@@ -160,8 +160,8 @@ bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const cha
 bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name);
 
 /*
- * Opens a walk over a file's records: the one that walks.c names for the node's kind, and pf_metric_view_walk for a view of
- * a metric. The file's stage, and aggregates if needed, must be loaded. NULL with *error filled.
+ * Opens a walk over a file's records, by the function that walks.c lists for the node's kind; views of a metric are opened
+ * by pf_metric_view_walk. The file's stage, and aggregates if needed, must be loaded. NULL with *error filled.
  */
 struct pf_walk *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 

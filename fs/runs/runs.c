@@ -263,7 +263,10 @@ static bool is_check(uint32_t node)
 
 static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_check, free_runs};
 
-/* Checks that the runs are unchanged, unless that was done in the last FRESH_SECONDS. Returns 0, ESTALE, or another errno value. */
+/*
+ * Checks that the runs are unchanged, unless they were checked in the last FRESH_SECONDS (with always_look: always). Returns 0,
+ * ESTALE, or another errno value.
+ */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
 {
     int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, CHECK, op);

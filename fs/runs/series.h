@@ -51,9 +51,9 @@ struct pf_change {
 int pf_series_next(struct pf_run_series *series, struct pf_change *change, struct pf_error *error);
 
 /*
- * Finds a step in n values (n > 3, all finite): splits them so that the sum of squared deviations from the two sides'
- * means is minimal. Returns the first index of the right side if the step between the means exceeds three times the
- * standard deviation of the residuals and 1 % of the overall mean; otherwise -1.
+ * Finds a step in n finite values: splits them so that the sum of squared deviations from the two sides' means is
+ * minimal. Returns the first index of the right side if the step between the means exceeds three times the standard
+ * deviation of the residuals and 1 % of the overall mean; otherwise, or if n < 4, -1.
  */
 int pf_find_step(const double *values, unsigned n);
 

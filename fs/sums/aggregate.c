@@ -216,7 +216,7 @@ static bool is_exclusive(const struct pf_metric *metric)
            (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES);
 }
 
-/* Returns the rank of a metric as the primary one. The metric with the lowest rank is chosen, and the first among equal ranks. */
+/* Returns a metric's rank in the choice of the primary metric: the lowest rank wins, and the first metric among equal ranks. */
 static int metric_rank(const struct pf_metric *metric)
 {
     enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };

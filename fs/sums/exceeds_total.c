@@ -78,7 +78,10 @@ static bool function_exceeds(const struct pf_order *order)
     return false;
 }
 
-/* Returns 1 if some function's share exceeds 100 %, 0 if none does, -1 with *error filled. */
+/*
+ * Returns 1 if a function's share, or the sum of the shares of the first functions, exceeds 100 %; 0 if none does; -1 with *error
+ * filled.
+ */
 static int any_function_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     struct pf_order *order = pf_order_get(aggregate, metric, PF_BY_FUNCTION, error);

@@ -187,7 +187,7 @@ static void add_pprof_location(struct pprof_walk *walk, uint32_t number, struct 
     put_message(out, 5, &walk->whole);
 }
 
-/* Adds the unit of a sample type. Times get the unit `nanoseconds`, which pprof knows. */
+/* Adds the unit of a sample type. Times get the unit `nanoseconds`, which pprof recognizes. */
 static void add_unit(struct pprof_walk *walk, unsigned k, struct pf_buf *out)
 {
     const struct pf_folded_unit *unit = &walk->units[k];

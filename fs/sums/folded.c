@@ -25,8 +25,8 @@ struct pf_folded_unit pf_folded_unit_of(const struct pf_model *model, unsigned m
     return (struct pf_folded_unit){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real, real || large};
 }
 
-/* Rounds a value, in the unit of folded stacks, to an integer. Returns true with *folded set, or false with *large set if
- * the integer is too large for *folded. */
+/* Converts a value to the unit of folded stacks, and rounds the result to an integer. Returns true with *folded set, or
+ * false with *large set if the integer is too large for *folded. */
 static bool fold(const struct pf_folded_unit *unit, const union pf_number *number, bool real,
                  pf_int128 *folded, double *large)
 {

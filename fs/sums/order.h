@@ -26,8 +26,8 @@ struct pf_totals {
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-/* The sum over contexts with the same key: kind, name and file (PF_BY_NAME: only the name), or the names of callee and caller.
- * Only outermost contexts count for the inclusive value, so that recursion is not counted twice. */
+/* The sum over contexts with the same key: kind, name and file; PF_BY_NAME: the name; PF_BY_CALLER and PF_BY_EDGE: the names
+ * of callee and caller. Only outermost contexts count for the inclusive value, so that recursion is not counted twice. */
 struct pf_function {
     union pf_number exclusive, inclusive;
     union pf_number running; /* prefix sum of `exclusive`, including this one */
