@@ -16,7 +16,7 @@ extern const struct pf_driver *const pf_drivers[];
  */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result);
 
-/* Name of the profile as an entry of its directory, if the driver has `beside`. */
+/* Name of the entry that a driver with `beside` adds to a directory. */
 #define PF_BESIDE_NAME "experiment"
 
 /* Like pf_recognise, but for a directory, and among the drivers with `beside`. */

@@ -30,8 +30,8 @@ extern const struct pf_driver pf_speedscope_driver;
 extern const struct pf_driver pf_cpuprofile_driver;
 
 /*
- * All drivers. The driver with the highest confidence wins; among equal confidences, the first driver. To add a format, add its driver
- * here.
+ * All drivers, each with the evidence for its format. The driver with the highest confidence wins; among equal confidences, the first
+ * driver. To add a format, add its driver here.
  */
 const struct pf_driver *const pf_drivers[] = {
     &pf_afperf_driver,          /* 16 bytes of magic */

@@ -34,7 +34,7 @@ struct follow {
     struct otf2_state *state;
     struct pf_build *build;
     struct otf2_events events;
-    const uint64_t *about; /* fields of the current location */
+    const uint64_t *about; /* definition of the current location */
     uint32_t location;     /* place of the current location */
     uint64_t count;        /* number of events read */
     uint64_t sampled;      /* number of sampled (skipped) events */

@@ -69,7 +69,7 @@ struct otf2_definitions {
         uint64_t *at;
         size_t n, room;
     } class_members, group_members;
-    /* By paradigm: place of the group of all locations, plus 1; 0: none. */
+    /* Place of the group of all locations in each paradigm, plus 1; 0: none. */
     uint32_t all_locations[OTF2_PARADIGMS];
 };
 

@@ -363,7 +363,7 @@ struct perun {
     struct perun_points *points; /* NULL: the file has no models */
 
     struct pf_column *resource_columns; /* room for PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
-    unsigned last_columns;              /* the column after those of fields */
+    unsigned last_columns;              /* index of the first column after the columns of fields */
     struct pf_table tables[PERUN_TABLES];
     struct pf_model_extra extra;
 };

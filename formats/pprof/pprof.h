@@ -191,7 +191,7 @@ struct pprof {
     PF_LIST(struct pprof_line) lines;
     PF_LIST(struct pprof_type) types;
     struct pprof_numbers comments; /* indexes in the string table */
-    uint64_t header[PPROF_FIELDS]; /* number fields of the profile; strings are indexes */
+    uint64_t header[PPROF_FIELDS]; /* the profile's number fields; a string is an index in the string table */
     struct pprof_type period;
     size_t samples;         /* number of samples */
     uint32_t unknown_frame; /* frame of undefined locations */

@@ -409,7 +409,8 @@ static void pprof_add_metric(struct pprof *pprof, size_t index)
 }
 
 /*
- * Returns the index of the sample type that pprof shows by default: the profile's default_sample_type, else the last.
+ * Returns the index of the sample type that pprof shows by default: the profile's default_sample_type or, if there is none, the last
+ * type.
  */
 static size_t default_type(struct pprof *pprof)
 {

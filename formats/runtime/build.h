@@ -25,8 +25,8 @@
  *
  * A driver has PF_BUILD_OPERATIONS and a struct pf_build_format as its .kit; model->state is the struct pf_build. The format's
  * functions run in a struct pf_run (run.h): on failure they jump out instead of returning an error, and the run frees the memory it owns
- * at its end. Functions that take a struct pf_build may be called only from the format's functions, on the same thread. The model is
- * immutable once `read` has returned.
+ * at its end. Functions that take a struct pf_build may be called only from the format's functions, on the same thread. Once loaded, the
+ * model is immutable.
  */
 struct pf_build;
 struct pf_build_format {
@@ -133,7 +133,7 @@ void pf_build_step(struct pf_build *build, uint64_t offset);
  */
 void pf_build_lines(struct pf_build *build, void (*take)(struct pf_build *build, const struct pf_line *line));
 
-/* To be called by `take`: returns true if this is the last line of the file and has no line feed. */
+/* Returns true if this is the last line of the file and has no line feed. Called by `take` only. */
 bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *line);
 
 /* Adds the fatal warning `too-large` at an offset in bytes (-1: unknown). */

@@ -60,7 +60,7 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
                 const struct pf_cell *value, struct pf_error *error);
 
 /*
- * Must be called once, after all values have been added. `partitions` and `contexts` are the numbers of partitions and
+ * Finishes the sums; called once, after all values have been added. `partitions` and `contexts` are the numbers of partitions and
  * contexts, which exceed every index that was added. Returns 0, or -1 with *error filled.
  */
 int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
