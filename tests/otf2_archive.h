@@ -172,7 +172,7 @@ OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[
         put(&file, 0);
         put_end(&file);
     }
-    for (uint32_t i = 0; i < 2; i++) { /* all locations, then the locations of a communicator, in reverse order */
+    for (uint32_t i = 0; i < 2; i++) { /* groups: all locations; a communicator, last location first */
         put_begin(&file, 18);
         put_number(&file, i);
         put_number(&file, 0);

@@ -28,7 +28,7 @@ struct sound_limits {
     unsigned rows;    /* maximum number of rows per walk */
     unsigned hop;     /* every `hop` rows, a second cursor resumes from the saved position */
     unsigned resumes; /* maximum number of such second cursors per walk */
-    bool twice;       /* the file stores all values twice, by partition and by context; the two copies may differ */
+    bool twice;       /* the file stores values twice, by partition and by context; the copies may differ */
 };
 
 /* One walk over a table. */

@@ -17,7 +17,7 @@ same() {
 import os, sys
 bad = 0
 for folder in sys.argv[1:]:
-    # os.scandir omits "." and "..", ls -a does not; ls -i takes the numbers from the listing where it need not stat.
+    # os.scandir omits "." and "..". `ls -ai` prints these too, with the numbers of the listing for entries that it need not stat.
     listed = [(entry.name, entry.inode()) for entry in os.scandir(folder)]
     for name, number in listed:
         if os.lstat(os.path.join(folder, name)).st_ino != number:

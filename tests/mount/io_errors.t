@@ -96,7 +96,7 @@ rm -rf "${src:?}"/*
 cp "$archive"/nightly/*-0[1-4].folded "$src"
 sleep 0.1
 
-# faulty_mount NAME [VARIABLE=VALUE...]: a mount whose calls for files of that name fail once it is toggled.
+# faulty_mount NAME [VARIABLE=VALUE...]: mounts. The server's calls for files with this name fail between two calls of toggle.
 faulty_mount() {
     unmount
     rm -rf "$XDG_CACHE_HOME"

@@ -156,7 +156,7 @@ unmount() {
     echo "# the server is still there 5 s after unmounting" >&2
 }
 
-# cold [OPTION...]: mounts anew with nothing cached: no page cache, no memory, no database.
+# cold [OPTION...]: mounts anew, without a cache database and without pages or memory of an earlier mount.
 cold() {
     unmount
     rm -rf "$XDG_CACHE_HOME"
@@ -236,7 +236,7 @@ generate() { python3 "$samples/gen_xray.py" "$@"; }
 # first_thread PROFILE: the folder of its first thread.
 first_thread() { awk -F, 'NR == 2 { print $NF }' "$1/tables/threads.csv"; }
 
-# behind NAME TEST...: prints the paths of the files below all links of this name in the current folder, such as contexts and export.
+# behind NAME TEST...: prints the paths of all files behind the links NAME (such as contexts or export) below the current folder.
 behind() { find . -name "$1" -type l -print0 | find -H -files0-from - -type f "${@:2}" -print | sed 's|^\./||'; }
 
 # passes: the number of passes over data that this mount has made.

@@ -110,7 +110,7 @@ def main():
     write(os.path.join(folder, "lookup.perf"), json.dumps(trace_profile(rng), indent=2).encode())
     job = "heat-time-2026-04-01-09-30-00.perf"
     write(os.path.join(perun, "jobs", job), json.dumps(time_profile(rng), indent=2).encode())
-    # Entries of jobs are identified by the SHA-1 of the file's absolute path.
+    # An entry of jobs/.index identifies a job by the SHA-1 of the absolute path of the job's file.
     of_path = hashlib.sha1(b"/home/me/heat/.perun/jobs/" + job.encode()).hexdigest()
     write(os.path.join(perun, "jobs", ".index"), index([(START + 86400, of_path, job, ("time", "./heat", "", "time", ""))]))
     entries = []

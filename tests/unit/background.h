@@ -30,7 +30,7 @@ __attribute__((unused)) static void background_start(struct background *backgrou
     pthread_create(&background->thread, NULL, run_background, background);
 }
 
-/* Blocks until exactly n operations wait for jobs, including jobs that wait for other jobs. */
+/* Blocks until the jobs have exactly n waiters; operations and other jobs can wait for a job. */
 __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned n)
 {
     struct pf_job_status status[8];

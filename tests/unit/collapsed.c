@@ -98,8 +98,8 @@ static void probing(void)
         "\t<I120> = 120;\t// KEY_MACRO 112\n",                       /* X11 keycodes */
         "<U4E00> <U4E00>;IGNORE;IGNORE;IGNORE # 1\n",                /* locales of the C library */
         "LRE; 7\nLRO; 7\n",                                          /* Unicode's BidiTest.txt */
-        "F951;96FB;964B;3.2.0 # Corrigendum 3\n",                    /* Unicode's NormalizationCorrections.txt */
-        "05D0 05D1;0;x 1;1 0 12\n",                                  /* Unicode's BidiCharacterTest.txt */
+        "F951;96FB;964B;3.2.0 # Corrigendum 3\n",                    /* NormalizationCorrections.txt */
+        "05D0 05D1;0;x 1;1 0 12\n",                                  /* BidiCharacterTest.txt */
         "region 3 still open at the end; closed at 7397467383324\n", /* messages */
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -7,7 +7,7 @@
 
 static const uint32_t first_only[] = {0};
 
-/* Writes metric 0 with a single row, which has the values 1 and 2 of main. */
+/* Writes metric 0 with a single row: main has the values 1 and 2 in the two locations. */
 static void put_metric(struct bytes *tar)
 {
     struct bytes rows = {0};

@@ -5,7 +5,7 @@
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/cube_fixture.h"
 
-/* Tests folders of points that hold Cube files, which are read as one experiment. */
+/* Tests experiments: a folder with subfolders of Cube files, one per measurement point, is read as one profile. */
 
 extern const struct pf_driver pf_cubedir_driver;
 

@@ -316,7 +316,7 @@ static void runs(void)
     pf_runs_picture_free(picture);
 }
 
-/* Checks that a picture shows the common prefix and suffix of these names of runs only once. */
+/* Checks that the labels of runs with these names are `wanted`: they omit the common prefix and suffix of the names. */
 static void names_of_runs(const char *const *names, size_t n, const char *wanted)
 {
     struct pf_error error;

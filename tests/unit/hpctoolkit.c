@@ -149,7 +149,7 @@ static void experiment_2(void)
     close_database(&db);
 }
 
-/* Checks that a database without the file `missing`, which only speeds up reading, is still complete. */
+/* Checks that a database without the trace file `missing` still has all values. */
 static void does_without(const char *name, const char *missing)
 {
     struct copy copy;

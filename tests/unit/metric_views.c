@@ -778,7 +778,7 @@ struct maker {
     bool fails;
 };
 
-/* Makes a sort order as a job does, then all orders. With a cache of size 0, these would evict the first one if it were not in use. */
+/* Makes a sort order as a job does, then all kinds of order. With a cache of size 0, these evict the first order unless it is in use. */
 static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_order_kind kind,
                       struct pf_error *error)
 {

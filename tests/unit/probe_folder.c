@@ -54,7 +54,7 @@ const struct pf_driver beside_driver = {.name = "beside",
                                         .probe = probe_beside,
                                         .extra = &beside_extra};
 
-/* Probes the folder `name`. Returns true if the driver has examined it. */
+/* Probes the folder `name`, as if its names had last changed at the time `changed`. Returns true if a driver has examined it. */
 static bool is_examined(struct pf_probe_results *results, const struct pf_folder *top, const char *name,
                         time_t changed, bool *profile)
 {

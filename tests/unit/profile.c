@@ -377,7 +377,7 @@ static struct pf_buf functions_of(struct pf_env *env, struct pf_profile *profile
     return text;
 }
 
-/* If the table of values `skims`, it is walked for the first requested metric alone, then for all metrics at once. */
+/* With `skims`, the table of values is walked for the first requested metric, then for all metrics at once; else for each one alone. */
 static void test_many_contexts(const char *folder, bool skims)
 {
     struct pf_env few, many;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests sorting and searching in bounded memory, as reading exports of Nsight Systems needs it. */
+/* Tests sorting and searching in bounded memory, which the reader of Nsight Systems exports needs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,7 +18,7 @@ static const char *const files[] = {"info.txt", "tables/values.csv", "metrics/sa
                                     "tables/contexts.csv"};
 enum { FILES = sizeof files / sizeof *files };
 
-/* An inode that was looked up as by the kernel, with its profile and file, and with the version that the profile had then. */
+/* An inode number that was looked up, its profile and file, and the version that the profile had at the look-up. */
 struct number {
     uint64_t ino; /* 0: unused */
     int profile, file;
