@@ -299,7 +299,7 @@ struct perun_walk {
     struct pf_store_window items, entries, values;
     uint64_t number;        /* number of the current row */
     uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current item; for a type: its entry in resource_type_map, but the type's `first` and `rows` */
+    struct perun_item item; /* the current item; for a type: its entry, with the type's `first` and `rows` */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* the value is in a column, and differs by row */

@@ -37,7 +37,7 @@ struct pf_sums {
     size_t last;                 /* index of the sum that was last added to */
     struct pf_sorter *sorter;
     uint64_t run;                       /* number of flushes to the sorter */
-    struct pf_store *kept, *by_context; /* of struct kept; by_context: a copy sorted by context, NULL if both orders are equal */
+    struct pf_store *kept, *by_context; /* of struct kept; by_context: a sorted copy; NULL: the same order */
     uint64_t count;
     uint64_t *of_partition, *of_context; /* index of the first sum of each partition or context; one more item at the end */
     uint32_t partitions, contexts;
