@@ -337,7 +337,7 @@ static double location_value(enum pf_cube_kind kind, const union pf_cube_number 
     return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
 }
 
-/* Adds the values of one side of a metric. A call path without a row in the file has no value here; in Cube, it has the value zero. */
+/* Adds the inclusive or exclusive values of a metric. A call path without a row in the file gets none; in Cube, its value is zero. */
 static void add_side(struct cubedir_reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;

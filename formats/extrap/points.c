@@ -281,7 +281,7 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct points_look look = {.probe = probe, .suffix = suffix, .least = least};
-    /* An earlier probe may have listed all names. If none of them has this ending, there is no such file. */
+    /* An earlier probe may have recorded the endings of all names. If this ending is not among them, there is no such file. */
     bool absent = probe->points_searched && (~probe->points_endings & ending_bits(suffix));
     if (absent || pf_probe_list(probe, ".", look_for_point, &look))
         return false;

@@ -19,8 +19,8 @@
  *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *
  * Two more tables are internal. `cells` has one row per point, context and metric, from all their measurements. Aggregates
- * are computed from it. If the file has only statistics, `cells` equals `values`. `totals` is like `cells`, with sums over
- * threads instead of means.
+ * are computed from it. If the file has only statistics, `cells` equals `values`. `totals` is like `cells`, but its means are
+ * those of the sums over threads.
  */
 enum {
     PF_VALUES_TABLE,

@@ -17,9 +17,9 @@
 
 /*
  * A study is the common representation of all Extra-P formats. It measures a program at several points of a parameter
- * space. A series is the measurements of one call path and metric. Points, call paths, metrics and series are lists
- * without duplicates, in order of first appearance. A reader adds the data of its file in a run (runtime/run.h). Then the
- * study is finished, and published as the profile's model. One thread at a time uses a study.
+ * space. A series is the measurements of one call path and metric. Points, call paths, metrics and series (except
+ * dropped ones) are lists without duplicates, in order of first appearance. A reader adds the data of its file in a run
+ * (runtime/run.h). Then the study is finished, and published as the profile's model. One thread at a time uses a study.
  */
 
 /*
@@ -32,7 +32,7 @@
 #define PF_NO_SERIES UINT32_MAX
 #define PF_NO_MODEL  UINT32_MAX
 
-/* The statistics that a file may have instead of values. */
+/* The statistics that a file may have instead of or in addition to values. */
 enum pf_statistic { PF_MEAN, PF_MEDIAN, PF_MINIMUM, PF_MAXIMUM, PF_DEVIATION, PF_STATISTICS };
 
 struct pf_series {
@@ -234,8 +234,8 @@ uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
 void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, size_t size);
 
 /*
- * Finds or adds the contexts of a call path below `parent`, or at the top if this is PF_NO_CONTEXT. Returns the last
- * one. Parts of the path are separated by "->".
+ * Finds or adds the contexts of a call path below `parent`, or at the top if `parent` is PF_NO_CONTEXT. Parts of the
+ * path are separated by "->". Returns the context of the last part.
  */
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 
@@ -322,7 +322,7 @@ int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uin
 /* Makes the rows, metrics and columns of a finished study, which pf_study_publish needs. */
 void pf_study_prepare(struct pf_study *study);
 
-/* Publishes the points, call paths and metrics of a prepared study in the profile. The study must outlive the profile. */
+/* Publishes the points, call paths and metrics of a prepared study in the profile. The study must stay valid until the profile is closed. */
 void pf_study_publish(struct pf_study *study, struct pf_model *model);
 
 /* Adds the row `Parameters` to the profile's info. */

@@ -52,7 +52,7 @@ static bool next_word(const char **at, const char *end, struct pf_cell *word)
 
 /*
  * Returns the keyword of a line. Sets *rest to the text after the keyword or, if the keyword is unknown, to the line's first
- * word. Lines that begin with # are BLANK.
+ * word. Empty lines, and lines whose first word begins with #, are BLANK.
  */
 static enum word split_line(const char *text, const char *end, const char **rest)
 {
