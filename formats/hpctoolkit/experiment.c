@@ -233,7 +233,7 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
 
 /*
  * The elements of the calling-context tree are frames (PF), call sites (C), loops (L), and lines or instructions (S). In
- * 2.x, inlined frames are elements of their own (Pr). One context may be written as two nested elements whose numbers are
+ * 2.x, inlined frames are elements of their own (Pr). One context may be written as two nested elements whose ids are
  * equal or differ only in sign, for example a frame and the instruction that it consists of. The element of higher rank
  * describes the context.
  */

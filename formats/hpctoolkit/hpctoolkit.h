@@ -65,8 +65,8 @@ bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts);
 
 /*
  * Adds a metric of the summary. `formula` is the tool's formula for the metric, `combine` the operation by which the
- * tool combines the threads' values; both may be NULL. A metric with only a formula has no stored values. Returns as
- * hpc_add_metric.
+ * tool combines the threads' values; both may be NULL. A metric with only a formula has no stored values. Returns
+ * false if its id is taken.
  */
 bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *facts, const char *formula,
                             const char *combine);
@@ -99,10 +99,10 @@ uint32_t hpc_model_add(struct pf_run *run, struct hpc_model *model, uint32_t par
 /* Overwrites the attributes of context i, except its id; the flags are ORed into the existing ones. */
 void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context);
 
-/* Adds a context without a parent and with only the attributes given here. Returns as hpc_model_add. */
+/* Adds a context without a parent and with only the attributes given here. Returns the same values as hpc_model_add. */
 uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_t id, const char *name,
                             enum hpc_kind kind, uint8_t flags);
-/* Adds the root context, which holds each thread's totals. Returns as hpc_model_add. */
+/* Adds the root context, which holds each thread's totals. Returns the same values as hpc_model_add. */
 uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_t id);
 
 /* Appends a module, file or function to `list`. */

@@ -34,7 +34,7 @@ struct meta_tree_reading {
 
 /*
  * Interns a string of the file in the tree's strings. Each offset is read once. Strings of an undamaged file do not
- * overlap, so their total size is at most the file's. Once the total exceeds that, further strings become empty.
+ * overlap, so their total size is at most the file's size. Once it exceeds the file's size, further strings become empty.
  */
 static uint32_t intern_at(struct meta_tree_reading *reading, uint64_t pointer)
 {

@@ -81,7 +81,7 @@ struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
  * Checks the pair that terminates a block in experiment.xml's layout. Returns 1 if it is right; 0 if it is wrong; -1 with
- * *error filled. Also returns 1 in other layouts, and for an empty or cut block, since there is no such pair.
+ * *error filled. Also returns 1 in other layouts, and for an empty or cut block, which have no such pair.
  */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);

@@ -54,7 +54,7 @@ static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numb
     return 0;
 }
 
-/* Fills the group with the values of this row's entry. Returns the row's index in the entry, or -1 with *error filled. */
+/* Fills the group with the values of the entry of row `number`. Returns the row's index in the entry, or -1 with *error filled. */
 static int64_t enter_summary(struct summary_reader *reader, uint64_t number, struct pf_error *error)
 {
     uint64_t entry = number >> HPC_VALUE_BITS;
@@ -105,7 +105,7 @@ static double metric_operand(void *arg, uint32_t id, bool *known)
     return group->values[low].value;
 }
 
-/* Computes a derived metric of a context from the context's values. Each entry has one row number per row of summary_metrics. */
+/* Computes a derived metric of a context from the context's values. An entry has a row number for each row of the table summary_metrics. */
 static int summary_statistic_row(const struct pf_cursor *cursor, void *own, uint64_t number,
                                  struct pf_cell *cells, struct pf_error *error)
 {

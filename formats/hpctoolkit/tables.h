@@ -42,8 +42,8 @@ extern const struct pf_numbered hpc_trace;
 /* ---- summary.c ---------------------------------------------------------------------------------- */
 
 /*
- * Columns of the tables "summary" and "statistics", which is computed from "summary". Rows are sorted by context id,
- * then by metric id in "summary", and by row of "summary_metrics" in "statistics".
+ * Columns of the tables "summary" and "statistics". The latter is computed from the former. Rows are sorted by context id,
+ * then in "summary" by metric id, in "statistics" by the metric's row of the table summary_metrics.
  */
 enum { HPC_SUM_CONTEXT, HPC_SUM_METRIC, HPC_SUM_VALUE, HPC_SUM_NAME, HPC_SUM_COLUMNS };
 extern const struct pf_numbered hpc_summary, hpc_statistics;

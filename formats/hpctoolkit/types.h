@@ -192,7 +192,7 @@ struct hpc_array {
 
 struct hpc_parts;
 
-/* Maps contexts to their pairs in the threads' blocks (see read.h). Pairs are numbered as HPC_OF_VALUES. */
+/* Maps contexts to their pairs in the threads' blocks (see read.h). A pair's number is its row number of kind HPC_OF_VALUES. */
 struct hpc_index {
     uint32_t *first; /* by context: number of the context's first pair */
     uint32_t *next;  /* by pair: number of the next pair of the same context; NULL: there is no index */
