@@ -29,7 +29,7 @@ struct pf_archive_tree {
     uint32_t count;
     size_t room;
     /*
-     * Size of the archive or, for a compressed tar, of its unpacked bytes: INT64_MAX while the tar is indexed,
+     * Size of the archive. For a compressed tar, the size of the unpacked bytes; INT64_MAX while the tar is indexed,
      * UINT64_MAX if unknown.
      */
     uint64_t size;

@@ -228,7 +228,7 @@ static bool place_is_folder(const struct folder_place *place)
     return S_ISDIR(st.st_mode);
 }
 
-/* If *place is an archive inside an archive, replaces it by the inner archive's root. Returns 0 or an errno value. */
+/* Enters the archive at *place, a file in another archive, and sets *place to its root. Returns 0 or an errno value. */
 static int enter_member(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     struct pf_opened file;
