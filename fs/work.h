@@ -57,7 +57,7 @@ struct pf_owner;
 
 /* A kind of job. */
 struct pf_work {
-    const char *title; /* for status.txt: "sizes of", before the owner's name; NULL: only the name */
+    const char *title; /* for status.txt: words before the owner's name, such as "sizes of"; or NULL */
     enum pf_work_rank rank;
     /* Returns true if the job takes about a millisecond: it then runs on the operation's thread. NULL: never. Called without locks. */
     bool (*is_short)(struct pf_owner *owner, uint64_t number);

@@ -41,7 +41,7 @@ struct pf_dir {
 
     /* Guarded by fs->lock; `folder` and `ref` are not closed while a reader uses them: */
     unsigned readers;         /* calls of pf_fs_readdir in progress */
-    bool at_end;              /* a reader has reached the end: the last one closes `folder` and `ref` */
+    bool at_end;              /* a reader has reached the end: the last reader closes `folder` and `ref` */
     struct pf_folder *folder; /* NULL: closed */
     struct pf_node_ref ref;   /* ref.version NULL: closed */
     size_t counted;           /* the names before this offset are covered by the four members below */

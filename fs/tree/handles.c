@@ -15,15 +15,15 @@ struct pf_handle {
     struct pf_version *version; /* held; NULL: not in a profile */
     struct pf_access access;    /* access rights at open */
     struct pf_file *file;  /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
-    int fd;                /* a passed-through file, or -1 */
-    struct pf_store *text; /* a text of a virtual folder, or NULL */
+    int fd;                /* descriptor of a passed-through file, or -1 */
+    struct pf_store *text; /* a text of a virtual folder that is in a store, or NULL */
     uint64_t start, end;   /* offset of the shown file in the opened file; maximum size of the shown file */
     struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
     struct pf_walk *walk;    /* a generated file that is read once */
     struct pf_profile
         *profile; /* the profile of `file` or `walk`, its files held open; replaced together with `file` */
     struct pf_buf passage; /* result of the last read of `walk` */
-    char *bytes;           /* a small text: error.txt, or a text of a virtual folder */
+    char *bytes;           /* a small text: error.txt, or a text of a virtual folder that is not in a store */
     size_t size;
     bool direct;
     bool changed; /* a passed-through file whose attributes at open differed from those last returned */

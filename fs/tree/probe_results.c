@@ -34,7 +34,7 @@ struct seen {
 struct probe_results_group {
     bool known, changed; /* the group is loaded; it differs from the database */
     uint64_t device, number;
-    uint64_t ordinary[GROUP]; /* by inode: hash of stamp and name if neither profile nor archive; 0: none */
+    uint64_t ordinary[GROUP]; /* by inode: hash of stamp and name of what is neither profile nor archive; 0: none */
     struct seen *seen;
     size_t n_seen, room;
 };

@@ -97,10 +97,10 @@ void pf_fs_closedir(struct pf_dir *dir);
 bool pf_dir_keeps_cache(const struct pf_dir *dir); /* the kernel may cache the listing: it never changes */
 
 /*
- * The entry after `offset`: 0 for the first, then the `next` of the previous entry. type is DT_*. pf_fs_readdir returns
- * 1 with *entry filled, 0 at the end, or a negative errno value, for example if there are no memory or descriptors to
- * determine the entry's type. With want_attr, attributes that need no pass are stored in *attr and add a look-up
- * reference to attr->st.st_ino; otherwise attr->st.st_ino is 0.
+ * An entry of a directory. type is DT_*. The offset of the first entry is 0, that of each other one is the `next` of the
+ * entry before it. pf_fs_readdir returns 1 with *entry filled, 0 at the end, or a negative errno value, for example if there
+ * are no memory or descriptors to determine the entry's type. With want_attr, attributes that need no pass are stored in
+ * *attr and add a look-up reference to attr->st.st_ino; otherwise attr->st.st_ino is 0.
  */
 struct pf_dirent {
     char name[256];
@@ -150,7 +150,7 @@ const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs);
 
 /* The errno value that programs see for an error's code. */
 int pf_errno_shown(int code);
-/* The errno value that programs see for the result of a call, which is 0, or -1 with op->error filled. */
+/* Converts the result of a call (0, or -1 with op->error filled) into the errno value that programs see. */
 static inline int pf_op_errno(const struct pf_op *op, int result)
 {
     return result ? pf_errno_shown(op->error.code) : 0;

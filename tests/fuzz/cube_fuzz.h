@@ -26,7 +26,7 @@ static inline struct fuzz_file create(void)
     return fuzz_create(fuzz_folder(), "fuzz.cubex");
 }
 
-/* Reads the file that was written. */
+/* Completes the file and reads it. The last byte of the input makes the choices, as the first one does in fuzz_choice. */
 static inline int read_cube(struct fuzz_file file, const uint8_t *data, size_t size)
 {
     fuzz_finish(fuzz_folder(), file);

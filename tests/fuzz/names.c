@@ -83,7 +83,7 @@ static void differ(const struct sibling *a, const struct sibling *b)
     require(!same_name || (same_text && !a->suffix && !b->suffix));
 }
 
-/* Byte 0 says where the second text starts, bytes 1 and 2 are ids, and byte 3 says which texts request a suffix. */
+/* Byte 0 divides the rest of the input into two texts. Bytes 1 and 2 are their ids; bits 0 and 1 of byte 3 request suffixes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4)

@@ -141,7 +141,7 @@ ok "opening the new version of a compressed profile is a pass" changed
 unmount
 rm "$src/long.xray.gz"
 
-# The cache of unpacked data, in unlinked files of the server, stays within its limit.
+# spilled: prints the size of the server's unlinked files, which are the cache of unpacked data.
 spilled() { stat -Lc '%h %s' "/proc/$(server)/fd"/* 2>/dev/null | awk '$1 == 0 { n += $2 } END { print n + 0 }'; }
 mount_source -o no_runs,cache=8M
 ok "a member larger than the cache of unpacked data can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero

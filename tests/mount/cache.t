@@ -27,7 +27,7 @@ is "$(passes)" 0 "a second mount gives a known size without a pass"
 same_text() { find -L "$p" -type f -exec cat {} + | cmp - "$work/text"; }
 ok "the text of a second mount is the same" same_text
 
-# with NAME COMMAND...: the command changes the database; a new mount still serves the same text.
+# with NAME COMMAND...: checks that a new mount serves the same text after the command has changed the database.
 with() {
     local name=$1
     shift

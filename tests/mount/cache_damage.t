@@ -11,7 +11,7 @@ done
 text=metrics/time/hot.txt
 "$PROFILEFS" cat "$src/d1/log/$text" >"$work/want"
 
-# serves FROM TO: the texts of these profiles are right.
+# serves FROM TO: checks the texts of the profiles with these numbers.
 serves() {
     local i
     for i in $(seq "$1" "$2"); do

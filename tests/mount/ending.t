@@ -6,7 +6,7 @@ needs_mount
 ${CC:-cc} -D_GNU_SOURCE -O1 -shared -fPIC -o "$work/shim.so" "$here/shim.c" 2>"$work/log" || skip_all "cannot build shim.c: $(head -n 1 "$work/log")"
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 
-# A stale mount must not disturb the next test.
+# is_gone: checks that the mount is removed. Removes a mount that is left, so that it does not disturb the next test.
 is_gone() {
     is_mounted || return 0
     abort_connection
