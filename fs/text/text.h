@@ -66,8 +66,8 @@ typedef int pf_text_need(void *owner, uint64_t start, struct pf_op *op);
 
 /*
  * Reads [offset, offset + size) as spans of blocks, up to the end of the text and at most PF_SPANS blocks. need NULL: missing
- * blocks are rendered on this thread. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of spans, or -1
- * with op->error filled.
+ * blocks are rendered on this thread. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the
+ * number of spans, or -1 with op->error filled.
  */
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
                  struct pf_span spans[PF_SPANS], pf_text_need *need, struct pf_op *op);

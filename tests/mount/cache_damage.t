@@ -46,8 +46,8 @@ cut_the_database() {
 }
 ok "cutting the database costs speed only" cut_the_database
 
-# The first step of SQLite when it opens a database in WAL mode: it truncates -shm if it can lock byte 128, that is if no other
-# process has the database open. (The next step enlarges -shm again; by skipping it, the test does not depend on timing.)
+# open_as_sqlite DATABASE: does the first step of SQLite when it opens a database in WAL mode: truncates -shm if it can lock byte
+# 128, that is if no other process has the database open. (SQLite then enlarges -shm; without this step, timing does not matter.)
 open_as_sqlite() {
     [ ! -e "$1-shm" ] || python3 -c '
 import fcntl, sys

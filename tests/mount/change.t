@@ -6,7 +6,7 @@ needs_mount
 
 generate "$work/one" --steps 300 --seed 1 --pid 100
 generate "$work/two" --steps 500 --seed 2 --pid 200
-# The expected text of each version, by `profilefs cat`.
+# expect PROFILE FILE: prints the expected text of a file in a profile.
 expect() { "$PROFILEFS" cat "$1/$2"; }
 for version in one two; do
     expect "$work/$version" tables/trace.csv >"$work/$version.trace"

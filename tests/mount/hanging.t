@@ -55,7 +55,7 @@ others_are_served() {
     return $failed
 }
 
-# hang_readers COUNT COMMAND...: runs COUNT copies of the command concurrently, each with its number for `%`; their ids are in $readers.
+# hang_readers COUNT COMMAND...: starts COUNT copies of the command with ids in $readers. `%` stands for the number of the copy.
 hang_readers() {
     local i count=$1
     shift
@@ -112,7 +112,7 @@ ok "40 files that hang at their attributes stop nobody else" bounded hung_at get
 ok "40 files that hang when opened stop nobody else" bounded hung_at open 40 cat "$mnt/hung/%.folded/info.txt"
 ok "100 files that hang when read stop nobody else" bounded hung_at read 100 cat "$mnt/hung/%.folded/info.txt"
 
-# wait_for_pass COUNT: COUNT readers of different names wait for one pass, which hangs.
+# wait_for_pass COUNT: starts COUNT readers of different names; returns when all wait for one pass, which hangs.
 wait_for_pass() {
     local try waiting
     stat "$mnt/hung/900.folded/.contexts" >/dev/null || return 1
@@ -224,7 +224,7 @@ hung_when_closed() {
 }
 ok "idle profiles that hang when closed stop nobody else" bounded hung_when_closed
 
-# A mount checks the profiles that runs/ compares again after 10 s.
+# After 10 s, a mount checks once more the profiles that runs/ compares.
 hung_members() {
     local failed=0
     start_hanging || return 1
