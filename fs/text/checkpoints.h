@@ -32,8 +32,8 @@ struct pf_checkpoints {
 };
 
 /*
- * Appends a checkpoint. Returns the address of its position, where the caller writes `size` bytes before the next call; NULL with
- * *error filled.
+ * Appends a checkpoint. Returns the address at which the caller writes the walk's position, of `size` bytes, before the next
+ * call; NULL with *error filled.
  */
 void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t partition, size_t size,
                          struct pf_error *error);

@@ -33,7 +33,7 @@ struct pf_walk {
     uint64_t position; /* set by the view, 0 at the start; a restored position may be past the end */
 };
 
-/* Call the operation of the same name, or its default. */
+/* Call the operation, or do what is documented above for NULL. */
 size_t pf_walk_save(const struct pf_walk *walk, void *blob, size_t room);
 int pf_walk_restore(struct pf_walk *walk, const void *blob, size_t size, struct pf_error *error);
 double pf_walk_progress(const struct pf_walk *walk);

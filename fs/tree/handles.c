@@ -21,7 +21,7 @@ struct pf_handle {
     struct pf_opened packed; /* a passed-through file that is read from unpacked bytes */
     struct pf_walk *walk;    /* a generated file that is read once */
     struct pf_profile
-        *profile; /* the profile of `file` or `walk`, its files held open; replaced together with `file` */
+        *profile; /* the profile of `file` or `walk`, with its files held open; replaced together with `file` */
     struct pf_buf passage; /* result of the last read of `walk` */
     char *bytes;           /* a small text: error.txt, or a text of a virtual folder that is not in a store */
     size_t size;

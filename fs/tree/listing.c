@@ -131,7 +131,7 @@ struct crawl_walk {
     char *last_path;
     struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
     struct pf_buf *found;    /* receives the paths of profiles and of the files in `unknown`; NULL: not wanted */
-    struct pf_error failure; /* why the walk fails at its end; code 0: it does not */
+    struct pf_error failure; /* the error that the walk returns at its end; code 0: none */
 };
 
 /*

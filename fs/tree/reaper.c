@@ -23,7 +23,7 @@ enum {
     OPEN_LOW = OPEN_MAX - 32,
     OPEN_LIMIT =
         OPEN_MAX + 64,    /* from this number on, an operation that opens a profile closes an idle one */
-    HEAP_MAX = 128 << 20, /* maximum heap use in bytes, not counting those of pf_fs_exclude_heap */
+    HEAP_MAX = 128 << 20, /* maximum heap use in bytes, without the bytes passed to pf_fs_exclude_heap */
     HEAP_EVERY = 32,      /* after so many opened profiles and passes, the heap is checked at once */
     RECENT = 4,           /* number of recently used idle profiles that stay open regardless of memory use */
     FILES_MS = 10000,     /* an idle profile closes its files after this time */
@@ -466,7 +466,7 @@ void pf_fs_save(struct pf_fs *fs)
             profiles[n++] = pf_profile_hold(task->profile);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
-        add_profiles(fs, false, profiles, &n); /* last: a hanging thread may hold the lock of one of these */
+        add_profiles(fs, false, profiles, &n); /* last: a hanging thread may hold the lock of a profile in use */
     }
     pf_lock_drop(&fs->lock);
     for (size_t i = 0; i < n; i++) {

@@ -51,7 +51,7 @@ static void is_a_file_name(const struct sibling *it)
     }
 }
 
-/* A name without a suffix decodes to the whole text. A name with one decodes to a prefix of the text, and its suffix holds the id. */
+/* A name without a suffix decodes to the whole text. A name with a suffix decodes to a prefix of the text; the suffix holds the id. */
 static void tells_its_origin(const struct sibling *it)
 {
     uint64_t id;

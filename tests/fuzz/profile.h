@@ -88,8 +88,8 @@ FUZZ void fuzz_write(int folder, const char *name, const void *bytes, size_t siz
     fuzz_finish(folder, file);
 }
 
-/* Removes the input's first byte and returns it. It chooses the items to which cursors are restricted, the positions where they resume, and
- * the memory limit. */
+/* Removes the input's first byte and returns it: the choice of the items that cursors are restricted to, of the positions at which
+ * cursors resume, and of the memory limit. */
 FUZZ unsigned fuzz_choice(const uint8_t **data, size_t *size)
 {
     unsigned choice = *size ? (*data)[0] : 0;

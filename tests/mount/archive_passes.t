@@ -106,7 +106,7 @@ is "$(cat "$mnt/slow.tar.gz/heat.folded/tables/values.csv" | md5sum)" "$(md5sum 
     "a profile behind 2 GB of zeros is served"
 unmount
 
-# A compressed profile outside of archives: if its driver needs the size, opening it unpacks the whole file.
+# Opening a compressed profile outside of archives unpacks the whole file if the driver needs the unpacked size.
 python3 - "$archive/2026-03/$heat" "$src/long.xray.gz" <<'P'
 import gzip, sys
 with open(sys.argv[2], "wb") as out:

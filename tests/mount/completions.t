@@ -54,7 +54,7 @@ for shell in bash zsh; do
         skip "completions of $shell" "not installed"
         continue
     fi
-    # Each one waits some seconds for its shell, so all run at once.
+    # Each call of typed waits some seconds for its shell, so all run at once.
     for text in ch "ls ru" "cat run.xray/tab" "cat run.xray/inf" "cat no" "ls run.xray/con"; do
         typed $shell "profilefs $text" >"$work/$shell.${text//[ \/]/_}" &
     done

@@ -5,8 +5,8 @@ tools_cache=${XDG_CACHE_HOME:-$HOME/.cache}
 needs_mount
 
 packages=$tools_cache/profilefs-tests
-# DuckDB guesses the type of a column from its first rows. More function names than these are numbers; the last ones are words that
-# tools take for NaN or missing values.
+# DuckDB guesses the type of a column from its first rows. In all of these, the function's name is a number; the last rows have words
+# that tools take for NaN or missing values.
 { for i in $(seq 30000); do echo "$i 1"; done; printf 'nan 900\nNULL 10\nNA 20\n'; } >"$src/odd.folded"
 mount_source || exit 1
 cd "$mnt/odd.folded/metrics/samples" || exit 1
