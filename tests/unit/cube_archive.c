@@ -264,7 +264,7 @@ static void a_damaged_stream_is_one_row(void)
     tear_down(&fixture);
 }
 
-/* A row without a stream takes 24 bytes in the file, but about 100 KB if it were copied with a zero for each location. */
+/* A row without a stream takes 24 bytes in the file. A copy with a zero for each location would take about 100 KB. */
 static void rows_without_streams_are_not_copied(void)
 {
     enum { ROWS = 13000, LOCATIONS = 13000 };

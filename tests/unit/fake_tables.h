@@ -171,7 +171,7 @@ static const struct pf_cursor_ops fake_events_ops = {
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
-/* Sets the attributes of the model that a driver sets on opening. */
+/* Sets the attributes that a model has after its driver has opened the profile. */
 __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, struct pf_model *model)
 {
     static const char *const names[] = {"time", "bytes, \"moved\""};

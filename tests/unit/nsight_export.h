@@ -271,7 +271,7 @@ EXPORT const char *rows(struct open_export *export, const char *name)
     return rows_only(export, name, PF_UNRESTRICTED);
 }
 
-/* Returns matching events, each read by a new, resumed cursor. */
+/* Returns the events that match a restriction, each read by a new cursor that resumes at the saved position. */
 EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, "events");

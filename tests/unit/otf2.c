@@ -341,8 +341,8 @@ static void messages_among_many_groups(void)
     struct bytes message = {0};
     struct file file;
     size_t end = record_at(&archive.definitions, 18, 1); /* the end of the group of all locations */
-    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not that of communicators */
-    archive.definitions.size -= 2;                       /* the end of the file */
+    archive.definitions.at[end - 2] = 5;                 /* the group's paradigm: not that of communicators */
+    archive.definitions.size -= 2;                       /* drops the record of the end of the file */
     archive.events[1].size = 0;
     put_time(&archive.events[0], 100);
     put_message(&message, 14, 0, 8);
@@ -372,7 +372,7 @@ static void locations_and_counters(void)
     enum { LOCATIONS = 6000, CLASSES = 5000, MEMBERS = 200 };
     struct archive archive = archive_of(false, 0, 0);
     struct file file;
-    archive.definitions.size -= 2; /* the end of the file */
+    archive.definitions.size -= 2; /* drops the record of the end of the file */
     archive.events[0].size = archive.events[1].size = 0;
     write_archive(&file, &archive);
     for (uint32_t id = 1; id < LOCATIONS;) {
@@ -453,7 +453,7 @@ static void sparse_files(void)
         struct archive archive = usual(false);
         struct file file;
         char path[128];
-        archive.definitions.size -= 2; /* the end of the file */
+        archive.definitions.size -= 2; /* drops the record of the end of the file */
         archive.events[0].size -= 2;
         put_chunk(&archive.own[0], 0, 0);
         write_archive(&file, &archive);
@@ -468,8 +468,8 @@ static void sparse_files(void)
 /* ---- versions and damage ------------------------------------------------------------------------ */
 
 /*
- * In OTF2 1.0, regions have no canonical name, role, paradigm or flags, and groups have no new type, paradigm or flags. The test trace of
- * OTF2 1.0 was written between 1.0 and 1.1; its regions have a canonical name.
+ * Drops the last `left_out` bytes of a record. Records of OTF2 1.0 lack them: a region's canonical name, role, paradigm and flags, and a
+ * group's new type, paradigm and flags. The test trace of OTF2 1.0 was written between 1.0 and 1.1; its regions have a canonical name.
  */
 static void shorten(struct bytes *file, unsigned type, int which, unsigned left_out)
 {

@@ -89,7 +89,7 @@ static void has_lines(const char *text, const char *want, const char *name)
     file_close(&file);
 }
 
-/* `perf script -F +srcline` */
+/* Samples as printed by `perf script -F +srcline`. */
 static void lines_of_sources(void)
 {
     has_lines("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B "  b.c:7\n\nw 9 1.6: 3 cycles:\n" A

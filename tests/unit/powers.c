@@ -51,7 +51,7 @@ static void each_is_ten_times_the_one_before(void)
         int shift = pf_power_log2(k + 1) - pf_power_log2(k);
         right &= shift == 3 || shift == 4;
         right &= pf_power_of_ten(k) >> 127 == 1;
-        /* Each power is truncated by less than 1; times ten and shifted right by at least 3, the error is less than 2. */
+        /* A truncated power is less than 1 too small, so after times_ten, which shifts by 3 or more, less than 2. */
         right &= pf_power_of_ten(k + 1) - times_ten(pf_power_of_ten(k), shift) < 3;
     }
     ok(right, "each power is ten times the previous one, except for truncated bits");

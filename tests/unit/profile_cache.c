@@ -10,7 +10,7 @@ struct survey {
     struct visit visit;
     struct pf_buf text, sizes;
     unsigned errors;
-    bool known_only; /* only sizes that are known without a pass; others are counted */
+    bool known_only; /* ask only for sizes that are known; `unknown` counts the files that need a pass */
     unsigned unknown;
 };
 
@@ -163,7 +163,7 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
     }
 }
 
-/* The sums of all metrics that an earlier process stored are damaged. Only those of the requested metric are computed again. */
+/* An earlier process stored the sums of all metrics, which are damaged now. Only the requested metric's sums are computed again. */
 static void test_damaged_sums(const char *folder, const char *cache)
 {
     struct process process;

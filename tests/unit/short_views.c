@@ -287,7 +287,7 @@ static void bottom_up_is_cut(void)
     for (int more = 0; more < 2; more++) {
         struct fake fake;
         unsigned m = begin(&fake);
-        for (int i = 0; i < FUNCTIONS; i++) { /* a chain of nine functions: 1 + 8 lines */
+        for (int i = 0; i < FUNCTIONS; i++) { /* 55 chains of nine lines; the first chain has 3 or 4 */
             uint32_t context = PF_NO_CONTEXT;
             for (int level = 0; level < (i ? 9 : 3 + more); level++) {
                 char name[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests tables that may exceed memory, in memory and on disk: cells of all kinds, restrictions, and changes of rows. */
+/* Tests tables that are stored in memory or, above a limit, on disk: cells of all kinds, restrictions, and changes of rows. */
 #include "formats/runtime/stored.h"
 
 #include "formats/extrap/stored.h" /* must compile together with runtime/stored.h */

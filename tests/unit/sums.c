@@ -38,8 +38,8 @@ static struct pf_sums *finished(struct pf_sums *sums)
 }
 
 /*
- * Returns the rows of a restriction as `partition,context,metric,value|`. With `resumed`, each row is read by a new cursor that resumes at
- * a saved position.
+ * Returns the rows that match a restriction as `partition,context,metric,value|`. With `resumed`, each row is read by a new cursor that
+ * resumes at a saved position.
  */
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
@@ -113,7 +113,7 @@ static void keys_may_come_in_any_order(void)
     pf_sums_free(sums);
 }
 
-/* Adds values at hostile keys. Multiplied by the 64-bit golden ratio and folded, all of them have the same low word. */
+/* Adds values at hostile keys: after multiplication by the 64-bit golden ratio and folding, all keys have the same low word. */
 static void add_to_chosen_keys(void *arg)
 {
     enum { N = 200000 };

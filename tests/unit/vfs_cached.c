@@ -246,7 +246,7 @@ static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
     return n;
 }
 
-/* The parent of a folder has too many entries. The listing of the folder is cached, but not its name, which is an entry of the parent. */
+/* A folder's parent has too many entries to be cached. So the folder's name is not cached, but the list of the folder's entries is. */
 static void test_many_siblings(const char *folder)
 {
     int code = 0;

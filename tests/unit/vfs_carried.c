@@ -2,7 +2,7 @@
 #include "formats/driver.h"
 
 /*
- * Tests what a profile may have besides its measurements: folders of its keys, files that it carries, links and a folder of its source. One
+ * Tests what a profile may have besides its measurements: folders of its keys, files that it carries, links and a folder of source files. One
  * profile has no measurements, and one is shown beside the entries of its folder.
  */
 extern const struct pf_driver catalogue_driver, database_driver, study_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests the calls made from events of XRay logs, and the tables of contexts, threads and functions. */
+/* Tests how events of XRay logs are matched to calls, and the tables of contexts, threads and functions. */
 #include <stdatomic.h>
 
 #include "formats/kit/pass.h"
@@ -188,7 +188,7 @@ static void ranks_durations(struct log *log)
     close_log(&opened);
 }
 
-/* Returns the table "durations" of the threads' folders. */
+/* Returns the table "durations" that is shown in threads' folders; an earlier table has the same name. */
 static const struct pf_table *thread_durations(const struct opened *opened)
 {
     const struct pf_table *table = table_of(opened, "durations");

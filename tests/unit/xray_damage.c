@@ -157,8 +157,8 @@ static void wrong_records(struct log *log)
 /* ---- calls around damage ------------------------------------------------------------------------ */
 
 /*
- * Appends buffer n of thread 1 with an entry at TSC 100 n + 1, and unless `left` is 0 with an exit 5 ticks later. Returns the offset of the
- * first record.
+ * Appends buffer n of thread 1: the function `entered` is entered at TSC 100 n + 1, and the function `left` is left 5 ticks later (0: no
+ * exit). Returns the offset of the first function record.
  */
 static size_t put_call(struct log *log, uint32_t n, uint32_t entered, uint32_t left)
 {

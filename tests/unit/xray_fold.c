@@ -118,7 +118,7 @@ static struct pf_buf expected(struct pf_restriction only)
     return out;
 }
 
-/* Returns the rows of a restriction. With `resumed`, each row is read by a new cursor that resumes at a saved position. */
+/* Returns the rows that match a restriction. With `resumed`, each row is read by a new cursor that resumes at a saved position. */
 static struct pf_buf rows_of(struct xray_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct xray_fold_state state = {fold};

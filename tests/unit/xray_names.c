@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests names of an XRay log's functions from a program or a YAML map, and the choice of the map that belongs to a log. */
+/* Tests how names of an XRay log's functions are read from a program or a YAML map, and how the map of a log is chosen. */
 #include <dirent.h>
 #include <elf.h>
 #include <sys/stat.h>
