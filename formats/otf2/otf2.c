@@ -222,7 +222,7 @@ static void otf2_add_metrics(struct otf2_state *state)
         state->counter[i] = -1;
     otf2_add_metric(state, "calls", "#", "number of times a region was entered")->partner = OTF2_HELD_CALLS;
     struct pf_metric *inclusive =
-        otf2_add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same region");
+        otf2_add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same function");
     inclusive->scope = "inclusive";
     inclusive->over_contexts = PF_OVER_ROOTS;
     inclusive->partner = OTF2_CALLS;
@@ -282,7 +282,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 10,
+    .version = 11,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,
