@@ -43,7 +43,8 @@ static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
     pack_options(profile, out);
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
-    /* Data refer to nodes by the number of their kind. These two numbers change when kinds are added. */
+    /* Data refer to nodes by the number of their kind. These two numbers change when most kinds are added; a new view of metrics raises
+     * PF_RENDERER_VERSION. */
     pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE);
 }
 
