@@ -26,10 +26,7 @@ struct pf_probe;     /* formats/probe.h */
 struct pf_probe_result; /* formats/probe.h */
 struct pf_value_row; /* formats/driver_extra.h */
 
-/*
- * Stages of a model, in order. Each is loaded once, when it is first needed. Its parts are immutable afterwards and
- * read by many threads.
- */
+/* Stages of a model, in order. Each is loaded once, when it is first needed. Its parts are immutable afterwards and read by many threads. */
 enum pf_stage {
     PF_OPENED,      /* after open(): header, metadata; costs a few reads (at most about 1 MB) */
     PF_PARTITIONED, /* the partitions' names (a light pass) */
@@ -60,10 +57,9 @@ struct pf_metric {
 };
 
 /*
- * The axis by which measurements are partitioned. open() leaves `plural` NULL if the profile has no measurements (an
- * index of other profiles, without contexts and metrics) or if its format has no partitions. If `plural` is NULL and the
- * model has `cells`, the core adds a single partition: a thread called `all`, whose index in columns of role
- * PF_PARTITION is 0.
+ * The axis by which measurements are partitioned. open() leaves `plural` NULL if the profile has no measurements (an index of other
+ * profiles, without contexts and metrics) or if its format has no partitions. If `plural` is NULL and the model has `cells`, the core adds
+ * a single partition: a thread called `all`, whose index in columns of role PF_PARTITION is 0.
  */
 struct pf_partitions {
     const char *singular;                  /* name of the column: "thread", "point", "run", "snapshot" */
@@ -95,29 +91,17 @@ struct pf_cursor_ops {
      * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /*
-     * Writes the next row's position to `blob` if it fits into `room` bytes. Returns the position's size in either
-     * case. Does no I/O, since the caller holds locks.
-     */
+    /* Writes the next row's position to `blob` if it fits into `room` bytes. Returns its size in either case. No I/O: the caller holds locks. */
     size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
-    /*
-     * Moves to a saved position. Validates the position, since it may come from a damaged cache. Returns 0, or -1 with
-     * *error filled.
-     */
+    /* Moves to a saved position. Validates it, since it may come from a damaged cache. Returns 0, or -1 with *error filled. */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
-    /*
-     * Optional replacement of `next` for the table model->cells, see struct pf_value_row. Returns 1, 0 at the end, or -1
-     * with *error filled.
-     */
+    /* Optional: replaces `next` for the table model->cells, see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 };
 
-/*
- * "Seeks" in a flag's name means that a cursor restricted to an item skips the data of other items. Further flags are
- * in enum pf_table_extra_flags.
- */
+/* "Seeks" means that a cursor restricted to an item skips the data of other items. Further flags are in enum pf_table_extra_flags. */
 enum pf_table_flags {
     /* Rows are in the partitions' order. An unrestricted cursor can restore a position saved by a cursor of one partition. */
     PF_BY_PARTITION = 1,
@@ -137,11 +121,8 @@ struct pf_table {
     enum pf_stage stage; /* to be loaded before a cursor is opened */
     unsigned flags;
     const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows */
-    /*
-     * What the ops read; owned by the driver. If `ops` is NULL, `data` is the address of a pointer to struct pf_rows.
-     * With pf_sums_cursor or pf_stored_cursor, it is the address of a pointer to struct pf_sums or pf_stored. Loading
-     * `stage` sets the pointer.
-     */
+    /* What the ops read; owned by the driver. Without ops, it is the address of a pointer to struct pf_rows; with pf_sums_cursor or
+     * pf_stored_cursor, of one to struct pf_sums or pf_stored. Loading `stage` sets the pointer. */
     const void *data;
 };
 
@@ -184,10 +165,7 @@ struct pf_model {
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /*
-     * Fill the cells of context_columns and of metric_columns. Called on any thread, from PF_MODELLED on (metric_cells:
-     * from pf_metrics_stage on). NULL if there are no such columns.
-     */
+    /* Fill the cells of context_columns and metric_columns (NULL: none). Called on any thread, from PF_MODELLED or pf_metrics_stage on. */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
@@ -198,16 +176,10 @@ struct pf_model {
     struct pf_model_extra *extra; /* keys, blobs, links, call edges: driver_extra.h; or NULL */
 };
 
-/* Returns the stage from which on the metrics are known. */
-static inline enum pf_stage pf_metrics_stage(const struct pf_model *model)
-{
-    return model->metrics_late ? PF_MODELLED : PF_OPENED;
-}
-
 struct pf_driver {
     const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */
     const char *title;   /* one line for people */
-    unsigned version;    /* part of every cache key: raised whenever the text served for some file changes */
+    unsigned version;    /* part of what cached data depend on: raised whenever the text served for some file changes */
     pf_matters *matters; /* returns true for the names of sibling files that the driver may open; NULL: all names */
     bool directories;    /* probes directories, not files */
     bool text;           /* its files are text: pf_probe_is_text */

@@ -20,6 +20,12 @@ int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct
 /* Loads the stages from PF_PARTITIONED to `last` of a model at PF_OPENED. Returns 0, or -1 with *error filled. */
 int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *error);
 
+/* Returns the stage from which on the metrics of an open model are known. */
+static inline enum pf_stage pf_metrics_stage(const struct pf_model *model)
+{
+    return model->metrics_late ? PF_MODELLED : PF_OPENED;
+}
+
 /* Closes the model, opened or not, and frees the memory that the core allocated for it. The source stays open. */
 void pf_model_end(struct pf_model *model);
 

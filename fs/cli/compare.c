@@ -10,6 +10,7 @@
 #include "fs/exit.h"
 
 #include "formats/kit/print.h"
+#include "formats/model.h"
 #include "fs/runs/changes.h"
 #include "fs/sums/readable.h"
 #include "fs/text/csv.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
+#include "formats/model.h"
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
 

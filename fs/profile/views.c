@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
+#include "formats/model.h"
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 #include "fs/sums/export.h"

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "formats/driver_extra.h"
+#include "formats/model.h"
 #include "fs/cache/fields.h"
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
