@@ -80,12 +80,14 @@ static bool unpack_table_sizes(struct pf_profile *profile, uint64_t table, struc
     bool sound = unpack_checkpoints(in, &sizes->checkpoints);
     for (size_t i = 0; sound && sizes->first && i < sizes->partitions; i++)
         sound = sizes->first[i] <= sizes->end[i] && sizes->end[i] <= sizes->checkpoints.count;
-    if (!sound || profile->table_sizes[table]) {
+    pf_lock_take(&profile->lock); /* a profile with a cached tree is in use while its source is opened */
+    sound = sound && !profile->table_sizes[table];
+    if (sound)
+        profile->table_sizes[table] = sizes;
+    pf_lock_drop(&profile->lock);
+    if (!sound)
         pf_table_sizes_free(sizes);
-        return false;
-    }
-    profile->table_sizes[table] = sizes;
-    return true;
+    return sound;
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */

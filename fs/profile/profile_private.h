@@ -103,7 +103,8 @@ void pf_profile_count_pass(struct pf_profile *profile, uint64_t start);
 
 /*
  * For tests: pf_profile_new allocates a profile that is not open; NULL with *error filled. pf_profile_open_here opens a
- * profile on this thread, while no other thread uses it. 0, or -1 with *error filled.
+ * profile on this thread; meanwhile, other threads may use `cached` and the members that profile->lock guards. 0, or -1
+ * with *error filled.
  */
 struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
 int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);

@@ -106,6 +106,26 @@ void pf_file_texts_each(struct pf_profile *profile,
     }
 }
 
+/* Takes ownership of the checkpoints, unless it returns false: the text is already measured. */
+static bool restore_text(struct pf_file_text *file, uint64_t size, uint64_t measured,
+                         const struct pf_checkpoints *checkpoints)
+{
+    struct pf_text *text = &file->text;
+    pf_lock_take(&file->profile->lock);
+    pf_lock_take(&text->lock);
+    bool unmeasured = !text->sized;
+    if (unmeasured) {
+        text->own = *checkpoints;
+        text->size = size;
+        text->measured = measured;
+        text->sized = true;
+        file->outlives_handles = true;
+    }
+    pf_lock_drop(&text->lock);
+    pf_lock_drop(&file->profile->lock);
+    return unmeasured;
+}
+
 bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,
                           struct pf_checkpoints *checkpoints)
 {
@@ -117,17 +137,10 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
         return done;
     }
     struct pf_file_text *text = pf_file_text_of(profile, node);
-    if (!text || text->text.sized) {
-        if (text)
-            pf_file_text_release(text);
+    bool done = text && restore_text(text, size, measured, checkpoints);
+    if (!done)
         pf_checkpoints_free(checkpoints);
-        return false;
-    }
-    text->text.own = *checkpoints;
-    text->text.size = size;
-    text->text.measured = measured;
-    text->text.sized = true;
-    text->outlives_handles = true;
-    pf_file_text_release(text);
-    return true;
+    if (text)
+        pf_file_text_release(text);
+    return done;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <sched.h>
+
 #include "fs/text/pack.h"
 #include "tests/unit/profile_fixture.h"
 #include "tests/unit/stored.h"
@@ -343,6 +345,71 @@ static void test_forged(const char *folder, const char *cache)
     free(payload);
 }
 
+/* ---- a profile in use while its source is opened ------------------------------------------------ */
+
+static const struct pf_node sized_nodes[] = {
+    {PF_TABLE_WHOLE, 0},
+    {PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1},
+    {PF_METRIC_FILE + PF_METRIC_TREE, 1}, /* has checkpoints of its own */
+};
+enum { SIZED_NODES = sizeof sized_nodes / sizeof *sized_nodes };
+
+static unsigned count_known(struct pf_profile *profile)
+{
+    uint64_t size;
+    unsigned known = 0;
+    for (size_t i = 0; i < SIZED_NODES; i++)
+        known += pf_profile_size_now(profile, sized_nodes[i], &size);
+    return known;
+}
+
+struct lister {
+    struct pf_profile *profile;
+    atomic_bool begun, opened;
+};
+
+static void *list_until_opened(void *arg)
+{
+    struct lister *lister = arg;
+    do {
+        count_known(lister->profile);
+        atomic_store(&lister->begun, true);
+    } while (!atomic_load(&lister->opened));
+    return NULL;
+}
+
+static void test_listed_while_opened(const char *folder, const char *cache)
+{
+    struct process process;
+    struct pf_error error;
+    struct pf_op op = PF_OP;
+    uint64_t size;
+    pthread_t thread;
+    unsigned wrong = 0;
+    control = (struct control){0};
+    begin(&process, folder, cache);
+    for (size_t i = 0; i < SIZED_NODES; i++)
+        wrong += size_of(process.profile, sized_nodes[i], &size, &error) != 0;
+    end(&process, true);
+
+    env_init(&process.env, cache);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct lister lister = {.profile = pf_profile_new(&process.env, &made_up_driver, &error)};
+    if (!lister.profile || !(lister.profile->source = pf_source_new(fd, "log", &error)))
+        abort();
+    close(fd);
+    pthread_create(&thread, NULL, list_until_opened, &lister);
+    while (!atomic_load(&lister.begun))
+        sched_yield();
+    wrong += pf_profile_open(lister.profile, &op) != 0;
+    atomic_store(&lister.opened, true);
+    pthread_join(thread, NULL);
+    ok(wrong == 0 && count_known(lister.profile) == SIZED_NODES,
+       "sizes can be listed while another thread opens the source and restores them");
+    process.profile = lister.profile;
+    end(&process, false);
+}
+
 static void test_no_folder(const char *folder)
 {
     control = (struct control){0};
@@ -374,6 +441,9 @@ int main(void)
     write_text(folder, "log", "4 30 40000");
     test_damage(folder, cache);
     test_forged(folder, cache);
+    temp_dir_remove(cache);
+    write_text(folder, "log", "3 2000 100");
+    test_listed_while_opened(folder, cache);
     test_no_folder(folder);
     temp_dir_remove(folder);
     return done();
