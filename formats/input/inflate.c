@@ -34,17 +34,17 @@ struct pf_inflate {
     void *arg;
     uint64_t packed_size;
 
-    struct pf_lock lock; /* guards all members below, except the runs in busy slots */
+    struct pf_lock lock; /* guards all members below, except a busy slot's run, which its thread uses alone */
     pthread_cond_t idle; /* signalled when a slot becomes idle */
     struct inflate_slot slots[RUNS];
     uint64_t clock;
-    struct pf_seek_point *points; /* in the order of the text */
+    struct pf_seek_point *points; /* ordered by offset in the text */
     size_t n_points, room;
     struct pf_store *windows;
     uint64_t text_size; /* UINT64_MAX: unknown */
     bool damaged;
     struct pf_error damage;
-    uint64_t packed_end; /* where an intact zlib stream has ended; UINT64_MAX: unknown */
+    uint64_t packed_end; /* offset of the first byte after an intact zlib stream; UINT64_MAX: unknown */
 };
 
 struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t packed_size)
@@ -92,7 +92,7 @@ static size_t points_to(const struct pf_inflate *inflate, uint64_t offset)
     return low;
 }
 
-/* The offset in the text from which the next seek point should be recorded. */
+/* The lowest text offset at which the next seek point may be recorded. */
 static uint64_t next_point(const struct pf_inflate *inflate)
 {
     uint64_t last = inflate->n_points ? inflate->points[inflate->n_points - 1].text : 0;
@@ -119,7 +119,8 @@ static void add_point(struct pf_inflate *inflate, struct pf_inflater *run)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/* True if a run can reach an offset by inflating forward; *from is the text offset where it would continue. */
+/* True if a run can reach `offset` by inflating forward. *from is the text offset where inflating would begin; at
+ * most `offset`. */
 static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *from)
 {
     uint64_t end = run->base + run->have;
@@ -128,8 +129,8 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
 }
 
 /*
- * Returns the slot of the idle run that has the least to inflate up to an offset; NULL if each would have more to inflate
- * than a run from the last seek point.
+ * Returns the slot of the idle run that must inflate the fewest bytes to reach `offset`; NULL if a new run from the
+ * last seek point before `offset` would inflate fewer.
  */
 static struct inflate_slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 {
@@ -195,7 +196,7 @@ static struct inflate_slot *inflate_take(struct pf_inflate *inflate, uint64_t of
     return slot;
 }
 
-/* Ends a run's text at the size limit. */
+/* Drops what a run has inflated beyond `limit`, and ends its text there. */
 static void cut_beyond(struct pf_inflater *run, uint64_t limit)
 {
     if (run->have <= limit - run->base)
@@ -229,7 +230,8 @@ static int inflate_advance(struct pf_inflate *inflate, struct pf_inflater *run, 
     return 0;
 }
 
-/* Copies text from the run's blocks. Returns the number of bytes, or -1 with *error filled. */
+/* Copies up to `size` bytes of text at `offset`; the run inflates blocks as needed. Returns the number of bytes, or
+ * -1 with *error filled. */
 static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, unsigned char *buffer,
                         size_t size, uint64_t offset, struct pf_error *error)
 {
@@ -301,7 +303,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
     pf_lock_take(&inflate->lock);
     size_t points = points_to(inflate, offset);
     uint64_t packed = points ? inflate->points[points - 1].packed : 0;
-    /* An idle run past that point, whose block begins at or before the offset, gives a better estimate. */
+    /* An idle run gives a better estimate if it is past the seek point and its block begins at or before `offset`. */
     for (size_t i = 0; i < RUNS; i++) {
         const struct inflate_slot *slot = &inflate->slots[i];
         if (slot->run && !slot->busy && slot->run->base <= offset && pf_inflater_packed(slot->run) > packed)

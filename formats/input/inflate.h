@@ -8,10 +8,10 @@
  * Random access to the text (the uncompressed bytes) of a zlib stream (RFC 1950) or of consecutive gzip members (RFC
  * 1952).
  *
- * While inflating, a seek point is recorded every few MB, at which reading can resume. It has an offset in the
- * compressed bytes and the last 32 KiB of text, which later text may refer to. A few inflaters are kept at their
- * positions, so that several sequential readers do not disturb each other. Each inflater takes about 120 KB. Seek
- * points take up to 1/64 of the text's size, in an unlinked file beyond 2 MB.
+ * While inflating, a reader records a seek point every few MB: a position where inflating can resume. A seek point
+ * holds an offset in the compressed bytes and the last 32 KiB of text, because later text may refer to them. Seek
+ * points take up to 1/64 of the text's size, in an unlinked file beyond 2 MB. A few inflaters are kept at their
+ * positions, so that several sequential readers do not disturb each other. Each inflater takes about 120 KB.
  *
  * The text of a truncated or damaged stream ends at the damage, which pf_inflate_damage reports. The text before the
  * damage is served, even after a checksum error, since the checksum comes last. Bytes after a zlib stream are ignored
@@ -43,7 +43,8 @@ bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage);
 bool pf_inflate_trailing(struct pf_inflate *inflate, uint64_t *offset);
 
 /*
- * The approximate number of compressed bytes before an offset of the text that has been read; for displaying progress.
+ * The approximate number of compressed bytes before text offset `offset`, which a read must have reached; for
+ * displaying progress.
  */
 uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset);
 

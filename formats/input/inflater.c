@@ -50,7 +50,7 @@ uint64_t pf_inflater_packed(const struct pf_inflater *run)
     return run->filled - run->z.avail_in;
 }
 
-/* Ends the text with damage. */
+/* Ends the text at damage; `what` is the message. */
 static void end_damaged(struct pf_inflater *run, const char *what)
 {
     run->ended = run->damaged = true;
@@ -221,7 +221,8 @@ static void inflater_count(struct pf_inflater *run)
     run->have = have;
 }
 
-/* Inflates some more of the member's text into the block. */
+/* Inflates some more of the member's text into the block. From the text offset `wanted` on, stops after each deflate
+ * block. */
 static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_error *error)
 {
     int got = inflater_refill(run, error);
@@ -283,7 +284,7 @@ void pf_inflater_point(struct pf_inflater *run, struct pf_seek_point *point,
                                     .inside = run->inside};
 }
 
-/* Restores inflate's state at a seek point: the unused bits of a byte, and the window. */
+/* Gives zlib the state of a seek point: the unused bits of the byte before point->packed, and the window. */
 static int prime(struct pf_inflater *run, const struct pf_seek_point *point, const unsigned char *window,
                  struct pf_error *error)
 {

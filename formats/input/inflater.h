@@ -6,23 +6,23 @@
 
 #include "formats/input/packing.h"
 
-/* A sequential run through zlib or gzip data, from the start or from a seek point, that returns text in blocks. This is
- * the part of pf_inflate that knows the two formats. One thread at a time. */
+/* Inflates zlib or gzip data sequentially, from the start or from a seek point, and returns the text in blocks. This
+ * is the part of pf_inflate that knows the two formats. One thread at a time. */
 #define PF_INFLATER_BLOCK  ((size_t)64 * 1024)
 #define PF_INFLATER_INPUT  ((size_t)16 * 1024)
 #define PF_INFLATER_WINDOW ((size_t)32 * 1024)
 
-enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; only for a start at a seek point */ };
+enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; needs a seek point */ };
 
 /* A position where a run may start: the start of a member, or a boundary between two of its deflate blocks. */
 struct pf_seek_point {
     uint64_t text;        /* offset in the text */
     uint64_t packed;      /* offset of the first compressed byte of which no bit has been used */
     uint64_t member;      /* size of the member's text before this position */
-    uint64_t window;      /* location of the stored window; for the caller's use */
+    uint64_t window;      /* where the caller has stored the window; not used here */
     uint32_t window_size; /* in bytes, at most PF_INFLATER_WINDOW */
     uint32_t check;       /* checksum of the member's text so far */
-    uint8_t bits;         /* number of unused bits of the byte before `packed`, 0 to 7; they are its upper bits */
+    uint8_t bits;         /* number of unused bits of the byte before `packed`, 0 to 7: its upper bits */
     uint8_t wrapping;     /* enum pf_wrapping */
     bool inside;          /* inside a member; otherwise before a header */
 };
@@ -59,14 +59,14 @@ int pf_inflater_start(struct pf_inflater *run, const struct pf_seek_point *point
                       struct pf_error *error);
 
 /*
- * Inflates the next block. The block is full, except at the end of the text and at a possible seek point (at_boundary)
- * at or after the text offset `wanted`. Returns -1 with *error filled if the thread's pass was stopped, or if the
- * compressed bytes cannot be read, in which case the run is lost.
+ * Inflates the next block. The block is full unless the text ends, or a possible seek point (at_boundary) comes at or
+ * after the text offset `wanted`. Returns -1 with *error filled if the compressed bytes cannot be read (the run is then
+ * lost), or if the thread's pass was stopped.
  */
 int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *error);
 
-/* Fills *point with the seek point after the block (requires at_boundary), except for point->window, and copies its
- * window to `window`. */
+/* Sets *point to the seek point after the block (requires at_boundary). Sets point->window to 0. Copies the last
+ * point->window_size bytes of text to `window`. */
 void pf_inflater_point(struct pf_inflater *run, struct pf_seek_point *point,
                        unsigned char window[PF_INFLATER_WINDOW]);
 

@@ -14,8 +14,8 @@
  * Reading is thread-safe. */
 struct pf_input;
 
-/* Names of the listings of the source's folder, which are inputs, too: PF_FOLDER lists the entries that are not
- * folders, PF_FOLDERS the folders; both list only names that matter (pf_matters). */
+/* Names of two inputs that are listings of the source's folder: PF_FOLDER lists the entries that are not folders,
+ * PF_FOLDERS the folders. Both list only names that matter (pf_matters). */
 #define PF_FOLDER  "."
 #define PF_FOLDERS "./"
 
@@ -53,7 +53,7 @@ void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, 
 
 /*
  * The limit in bytes on memory for data derived from an input: 4 times the size of the input's file, or of the archive
- * that contains the file if the archive is smaller; at least 256 MB. Bounds the expansion of a few compressed bytes.
+ * that contains the file if the archive is smaller; at least 256 MB. So a small compressed file cannot fill the memory.
  */
 uint64_t pf_input_memory(const struct pf_input *input);
 /* True if pf_input_size exceeds the size of the input's file, or of the archive that contains the file. */

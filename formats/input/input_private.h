@@ -8,8 +8,8 @@
 #include "formats/input/opened.h"
 #include "formats/input/packing.h"
 
-/* A reference-counted open file, so that a thread can use it while another thread closes the input. Otherwise
- * immutable. */
+/* A reference-counted open file, so that a thread can use it while another thread closes the input. All members
+ * except `references` are immutable. */
 struct pf_input_file {
     atomic_uint references;
     struct pf_opened opened;
@@ -27,8 +27,8 @@ struct pf_input {
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */
     bool idle;                  /* closed by pf_source_close_files; must be reopened before use */
     struct pf_input *view;      /* the unpacked view of the file, if requested; owned */
-    struct pf_input *packed;    /* unpacked view: the file's input; NULL: not a view */
-    struct pf_inflate *inflate; /* set in an unpacked view of gzip or zlib data; other views have `unpacked` */
+    struct pf_input *packed;    /* in an unpacked view: the input of the compressed file; NULL: not a view */
+    struct pf_inflate *inflate; /* for gzip or zlib data; other views have `unpacked` */
     struct pf_unpacked *unpacked;
 };
 
@@ -46,8 +46,8 @@ void pf_input_file_release(struct pf_input_file *file);
 bool pf_input_file_intact(const struct pf_input_file *file);
 
 /*
- * Creates the unpacked view of a file's input (PF_UNPACKED: the file is a zlib stream). The view joins the group `all`,
- * whose limit it shares. NULL: out of memory.
+ * Creates the unpacked view of the input `packed`. `kind`: its compression; PF_UNPACKED stands for a zlib stream. A
+ * view of zstd, xz or bzip2 data shares the size limit of the group `all`. NULL: out of memory.
  */
 struct pf_unpackings;
 struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind kind,

@@ -34,9 +34,9 @@ struct pf_linereader *pf_linereader_new(struct pf_input *input);
 void pf_linereader_free(struct pf_linereader *reader);
 
 /*
- * Moves to a byte offset, where the next line starts, with the given line number. (Inside a line, the rest of the line
- * counts as a line.) Cheap if the window contains the offset; otherwise the next reads start small and grow, so that
- * frequent seeks do not read a whole window each.
+ * Makes the line that starts at `offset` the next line, with line number `number`. If `offset` is inside a line, the
+ * rest of that line counts as a line. Cheap if the window contains the offset; otherwise the next reads start small and
+ * grow, so that frequent seeks do not read a whole window each.
  */
 void pf_linereader_seek(struct pf_linereader *reader, uint64_t offset, uint64_t number);
 

@@ -58,7 +58,8 @@ static bool listing_is_folder(const struct pf_folder *folder, const char *name, 
     return !pf_folder_stat(folder, name, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Combines hashes commutatively, since the digest must not depend on the order of names. */
+/* Visits a name that matters, or adds its hash to the digest. A sum of hashes does not depend on the order of the
+ * names. */
 static int visit_name(void *arg, const char *name, unsigned char type)
 {
     struct listing_walk *walk = arg;

@@ -32,8 +32,8 @@ int pf_source_list_in(struct pf_source *source, const char *folder, pf_folder_vi
 
 /* ---- internal; for source.c --------------------------------------------------------------------- */
 
-/* Returns false if `name` is not the name of a listing. Otherwise fills *stamp with the folder's present version (all
- * zero: no such folder), or sets *transient to the errno value of a transient error. */
+/* Returns false if `name` is not the name of a listing. Otherwise returns true and fills *stamp with the folder's
+ * present version (all zero: no such folder). Sets *transient to 0, or to the errno value of a transient error. */
 bool pf_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *transient);
 /* True if two stamps of the input `name` are equal; for PF_FOLDER and PF_FOLDERS only their digests are compared. */
 bool pf_listing_same(const char *name, const struct pf_stamp *a, const struct pf_stamp *b);

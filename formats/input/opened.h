@@ -13,8 +13,9 @@ struct pf_unpacked;
 struct pf_opened;
 
 /*
- * Keeps the bytes of an archive's opened member alive. The first member of struct pf_archive, so that this layer does
- * not depend on archives. `hold` takes a reference, `release` drops one; both are thread-safe.
+ * An archive as seen by its opened members: a reference keeps their bytes readable. It is the start of struct
+ * pf_archive, so that this layer does not depend on archives. `hold` takes a reference, `release` drops one; both are
+ * thread-safe.
  */
 struct pf_holder {
     void (*hold)(struct pf_holder *holder);
@@ -22,7 +23,7 @@ struct pf_holder {
     const struct pf_opened *file; /* the archive's own file */
 };
 
-/* A regular file opened for reading: the bytes from `start` on of a descriptor or of an unpacked stream. A function
+/* A regular file opened for reading: the bytes of a descriptor or of an unpacked stream, from `start` on. A function
  * that fills a pf_opened passes ownership to its caller. */
 struct pf_opened {
     int fd;                       /* -1: `unpacked` holds the bytes */
@@ -37,8 +38,7 @@ struct pf_opened {
 void pf_opened_close(struct pf_opened *opened);
 /* Duplicates an opened file. Returns 0 or an errno value. */
 int pf_opened_copy(const struct pf_opened *opened, struct pf_opened *copy);
-/* Attributes of the file in the file system that contains the bytes: for a member, the outermost archive. Returns 0, or
- * -1 with errno. */
+/* Gets the attributes of the file; for a member, those of the outermost archive. Returns 0, or -1 with errno. */
 int pf_opened_stat(const struct pf_opened *opened, struct stat *st);
 /* Reads up to `size` bytes at an offset of the file. Returns fewer only at the end of the descriptor or stream, which
  * for a member may be after the member's end; -1 with *error filled. */

@@ -15,8 +15,8 @@
 typedef ssize_t pf_inflate_source(void *arg, void *buffer, size_t size, uint64_t offset,
                                   struct pf_error *error);
 
-/* True if the bytes begin like gzip data, or like a zlib stream (a magic number of two bytes, which other data may
- * match by chance). */
+/* pf_inflate_is_gzip: true if the bytes begin like gzip data. pf_inflate_is_zlib: true if they begin like a zlib
+ * stream; its magic number has only two bytes, so other data may match by chance. */
 bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size);
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size);
 

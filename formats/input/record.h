@@ -20,14 +20,14 @@ struct pf_source_folders {
 };
 
 struct pf_source {
-    const struct pf_folder *top; /* folder that `path` is relative to; borrowed; NULL: the source stays open */
+    const struct pf_folder *top; /* `path` is relative to it; borrowed; NULL: the source stays open */
     char *path;                  /* of the entry */
     const char *name;            /* last component of `path` */
     bool within;                 /* expected to be a directory: input names are relative to the entry */
     bool lists;                  /* access control lists are taken into account */
     pf_matters *matters;         /* selects the names in the source's folder that can be inputs; NULL: all */
 
-    struct pf_lock lock; /* guards the members below, and `file` and `view` of each input; held only for work in memory */
+    struct pf_lock lock; /* guards the members below and `file`, `view` of inputs; never held during I/O */
     struct pf_source_folders *folders; /* NULL: the source is closed */
     unsigned uses;                     /* number of users; files stay open while it is not 0 */
     bool idle;                         /* files were closed by pf_source_close_files */
@@ -68,13 +68,13 @@ void pf_input_place_release(struct pf_input_place *place);
 int pf_input_place_stat(const struct pf_input_place *place, struct stat *st);
 
 /*
- * Intersects source->access with the permission to read (if `through`: to search) `name` in `directory`; "" is
- * `directory` itself. `st`: attributes of `name`. May block.
+ * Restricts source->access to users who may read (if `through`: search) `name` in `directory`; "" is `directory`
+ * itself. `st`: attributes of `name`. May block.
  */
 void pf_record_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
                       bool through);
-/* Intersects source->access with the permission to read an input with these attributes, and to reach it from the
- * source's folder. May block. */
+/* Restricts source->access to users who may read an input with these attributes, and reach it from the source's
+ * folder. May block. */
 void pf_record_input_access(struct pf_source *source, const struct pf_input_place *place,
                             const struct stat *st);
 

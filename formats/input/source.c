@@ -70,7 +70,7 @@ static int open_folders(struct pf_source *source, struct pf_folder *parent, stru
     if (needed)
         source->folders = folders;
     pf_lock_drop(&source->lock);
-    if (!needed) /* another thread has opened them */
+    if (!needed) /* another thread has opened the folders */
         pf_source_folders_release(folders);
     return 0;
 }
@@ -367,8 +367,8 @@ static int source_peek(struct pf_source *source, const char *name, struct pf_inp
 /* ---- idle sources ------------------------------------------------------------------------------- */
 
 /*
- * If all files are open, increments source->uses and returns true. Otherwise sets *next to the next idle input from *at
- * on, cyclically, or NULL.
+ * If all files are open, increments source->uses and returns true. Otherwise sets *next to the first idle input at or
+ * after index *at (cyclically), or to NULL, and returns false.
  */
 static bool use_source(struct pf_source *source, size_t *at, const struct pf_input **next)
 {
@@ -522,7 +522,7 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
 
 /* ---- change ------------------------------------------------------------------------------------- */
 
-/* Compares an input by path, which also detects a replaced file. */
+/* Compares the recorded stamp of an input with the present stamp at its path, so a replaced file counts as changed. */
 static int check_input(const struct pf_input *input, struct pf_error *error)
 {
     struct pf_stamp now;

@@ -52,9 +52,9 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
 
 /*
  * Takes access control lists into account from now on, since users other than the mounter will read the served text. If
- * the source is an open directory, each regular file in it may become an input later if its name matters (matters NULL:
- * all names), so pf_source_access is restricted to users who can read all of these. Must be called before other threads
- * use the source.
+ * the source is an open directory, restricts pf_source_access to users who can read every regular file in it whose name
+ * matters (matters NULL: every regular file), because these may become inputs later. Must be called before other
+ * threads use the source.
  */
 void pf_source_mind_others(struct pf_source *source, pf_matters *matters);
 /* The permission to read all inputs recorded so far, and to reach them from the source's folder. */
@@ -63,23 +63,24 @@ struct pf_access pf_source_access(struct pf_source *source);
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 enum pf_open_flags {
-    PF_RAW = 0,      /* the raw bytes */
-    PF_UNPACK = 1,   /* the unpacked bytes if the file is compressed by gzip, zstd, xz or bzip2 */
-    PF_SIZED = 2,    /* with PF_UNPACK: unpacks to the end, so that pf_input_size is exact; reports to the thread's pass */
-    PF_ZLIB = 4,     /* with PF_UNPACK: also if the file begins like a zlib stream */
-    PF_PATH = 8,     /* the name is an absolute path that the user specified; symbolic links are followed */
-    PF_PEEK = 16,    /* do not record the file; the caller frees the input (pf_input_free) */
-    PF_COUNTED = 32 /* raw bytes only: the file stays open until each counted use has ended (pf_input_done) */
+    PF_RAW = 0,     /* the raw bytes */
+    PF_UNPACK = 1,  /* the unpacked bytes if the file is compressed by gzip, zstd, xz or bzip2 */
+    PF_SIZED = 2,   /* with PF_UNPACK: unpack all, so that pf_input_size is exact; reports progress */
+    PF_ZLIB = 4,    /* with PF_UNPACK: also if the file begins like a zlib stream */
+    PF_PATH = 8,    /* the name is an absolute path that the user specified; symbolic links are followed */
+    PF_PEEK = 16,   /* do not record the file; the caller frees the input (pf_input_free) */
+    PF_COUNTED = 32 /* raw bytes only: the file stays open until each use has ended (pf_input_done) */
 };
 
 /*
- * Opens a regular file for reading. `name` is NULL for the source itself (a file), otherwise a path without `..`,
- * relative to the source if that is a directory, or else to its folder (not with PF_PATH). `flags`: enum pf_open_flags.
- * Repeated calls return one input (not with PF_PEEK). The raw file and its unpacked view are two inputs.
+ * Opens a regular file for reading. `name` is NULL for the source itself (a file); with PF_PATH, an absolute path;
+ * otherwise a path without `..`, relative to the source if that is a directory, or else to the folder that contains the
+ * source. `flags`: enum pf_open_flags. Repeated calls return one input (not with PF_PEEK). The raw file and its
+ * unpacked view are two inputs.
  *
  * Returns 0 with *input, which the source owns (except with PF_PEEK); -1 with *error filled and *input NULL: ENOENT if
- * the file is absent (which is recorded; a transient error is not), EINVAL if it is not a regular file, ESTALE if it
- * differs from its recorded version.
+ * the file is absent, EINVAL if it is not a regular file, ESTALE if it differs from its recorded version. A file that
+ * cannot be opened is recorded as absent, unless the error is transient.
  */
 int pf_source_open(struct pf_source *source, const char *name, unsigned flags, struct pf_input **input,
                    struct pf_error *error);
@@ -109,8 +110,11 @@ size_t pf_source_input_count(struct pf_source *source);
  */
 const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
-/* Returns 1 if *stamp equals the input's recorded stamp or, if none is recorded, the file's present stamp; 0 if not; a
- * negative errno value on a transient error. */
+/*
+ * Compares *stamp with the recorded stamp of the input `name`, or with the present stamp of the file if it is not
+ * recorded; in that case, restricts pf_source_access to users who can read the file. Returns 1 if the stamps are
+ * equal; 0 if not; a negative errno value on a transient error.
+ */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 /* Records an input without opening it. Returns 0, or -1 with *error filled. */
 int pf_source_record(struct pf_source *source, const char *name, const struct pf_stamp *stamp,

@@ -15,8 +15,8 @@ struct pf_stamp {
 
 struct pf_stamp pf_stamp_of(const struct stat *st);
 bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
-/* A device number that is stable between mounts: 0 for anonymous devices (of network file systems, overlayfs, btrfs, ...),
- * whose numbers differ after each mount. */
+/* Returns `device` if it is stable between mounts. Returns 0 for an anonymous device (of a network file system,
+ * overlayfs, btrfs, ...), whose number differs after each mount. */
 uint64_t pf_lasting_device(uint64_t device);
 /* The stamp with its device number replaced by pf_lasting_device's. */
 struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp);

@@ -232,7 +232,8 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
 
 /* ---- unpacking; the caller holds unpacked->lock ------------------------------------------------- */
 
-/* Starts a new part, and drops the older one, once the newer one has reached half of the limit. */
+/* Starts a newer part at `base` if there is none, or if it has reached half of the limit. The full part then becomes
+ * the older one, and the previous older one is dropped. */
 static int unpacked_make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
 {
     uint64_t half = unpacked->all ? unpacked->all->limit / 2 : UINT64_MAX;
@@ -267,7 +268,8 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
     drop_run(unpacked);
 }
 
-/* Unpacks the next piece. Drops it if nothing is cached and it ends BEHIND or more before `wanted`. */
+/* Unpacks the next piece and caches it, unless nothing is cached and the piece ends at least BEHIND bytes before
+ * `wanted`. */
 static int unpack_piece(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};

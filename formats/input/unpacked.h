@@ -5,8 +5,8 @@
 #include "formats/input/unpacker.h"
 
 /*
- * The unpacked bytes of a compressed file, with random access. They are unpacked sequentially, as far as they are read,
- * and cached in memory or in an unlinked file. All caches of a group share a size limit. Evicted bytes are unpacked
+ * Random access to the unpacked bytes of a compressed file. The file is unpacked sequentially, as far as it is read,
+ * into a cache in memory or in an unlinked file. All caches of a group share a size limit. Evicted bytes are unpacked
  * again, from the start of the file, when they are read again. (gzip data outside archives have seek points instead:
  * formats/input/inflate.h.)
  *
@@ -19,7 +19,7 @@ struct pf_unpacked;
 struct pf_unpackings;
 struct pf_unpackings *pf_unpackings_new(uint64_t limit);
 void pf_unpackings_free(struct pf_unpackings *all);
-/* Evicts caches that use a descriptor and are not being read. */
+/* Frees descriptors: evicts the caches that are in unlinked files, except those in use. */
 void pf_unpackings_relieve(struct pf_unpackings *all);
 
 /*
@@ -44,7 +44,8 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
 /* The number of unpacked bytes; UINT64_MAX until the end has been reached. */
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked);
 
-/* The number of bytes to unpack until the byte at `offset` can be read; 0 if that byte is cached. */
+/* The number of bytes to unpack until the byte at `offset` can be read; 0 if that byte is cached or known to be
+ * after the end. */
 uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset);
 
 /* True if unpacking has reached damage that ends the file. */

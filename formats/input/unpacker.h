@@ -14,8 +14,8 @@ struct pf_unpacker *pf_unpacker_new(enum pf_packing_kind kind, pf_inflate_source
 void pf_unpacker_free(struct pf_unpacker *run);
 
 /*
- * Gets the next piece, valid until the next call. Returns 1; 0 at the end or at damage (damage->code is then not 0, and
- * its offset is in the compressed bytes); -1 with *error filled if the compressed bytes cannot be read.
+ * Gets the next piece, valid until the next call. Returns 1; 0 at the end, or at damage, which *damage describes (code
+ * 0: no damage; its offset is in the compressed bytes); -1 with *error filled if the compressed bytes cannot be read.
  */
 int pf_unpacker_next(struct pf_unpacker *run, const void **bytes, size_t *size, struct pf_error *damage,
                      struct pf_error *error);

@@ -4,8 +4,8 @@
 
 #include "formats/input/input.h"
 
-/* Reads records of an input through a buffer. A record outside the buffer refills it, starting at that record.
- * Zero-initialize all members except `input` and `room`. One thread at a time. */
+/* Reads records of an input through a buffer. If a record is not in the buffer, the buffer is refilled from the
+ * start of that record. Zero-initialize all members except `input` and `room`. One thread at a time. */
 struct pf_window {
     struct pf_input *input; /* borrowed */
     size_t room;            /* minimum number of bytes per read; 0: 4 KB */

@@ -167,8 +167,8 @@ static int find_directory(const struct zip *zip, uint64_t size, struct directory
     return 0;
 }
 
-/* Visits the entries in the `size` bytes of the directory that have been read. Returns the size of the complete ones; 0
- * if there is none or if `visit` ended the listing. */
+/* Visits the directory's entries that are complete within zip->bytes[0 .. size). Returns the total size of the
+ * visited entries; 0 if there is none or if `visit` ended the listing. */
 static size_t visit_entries(const struct zip *zip, size_t size, uint64_t shift, pf_zip_entry_visit *visit,
                             void *arg)
 {
