@@ -294,7 +294,7 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
 
 /* ---- the next token ----------------------------------------------------------------------------- */
 
-/* Resets the token. The remaining fields are set only for numbers. */
+/* Resets the token, except `mantissa` and `places`, which are set only for numbers. */
 static inline void json_clear(const struct pf_json *json, struct pf_json_token *token)
 {
     token->event = PF_JSON_END;
@@ -349,7 +349,7 @@ int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_js
         json->taken_to = json->at - 1;
         got = pf_json_leave(json, error);
         const char *end = json->at;
-        while (!got && end[-1] != '}' && end[-1] != ']') /* the comma after the value was consumed with it */
+        while (!got && end[-1] != '}' && end[-1] != ']') /* pf_json_leave also takes a comma */
             end--;
         if (!got)
             got = pf_json_take_up_to(json, end, error);

@@ -88,9 +88,9 @@ enum pf_json_flags {
 typedef ssize_t pf_json_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 /*
- * Creates a reader at the start of an input, which is borrowed and must outlive the reader, or of the text that `read`
- * supplies. flags: enum pf_json_flags. depth: limit of nested containers, 0 for PF_JSON_DEPTH. Returns NULL if memory
- * is exhausted.
+ * pf_json_new creates a reader of an input, which is borrowed and must outlive the reader; pf_json_new_reading creates
+ * a reader of the text that `read` supplies. flags: enum pf_json_flags. depth: limit of nested containers, 0 for
+ * PF_JSON_DEPTH. Both return NULL if memory is exhausted.
  */
 struct pf_json *pf_json_new(struct pf_input *input, unsigned flags, unsigned depth);
 struct pf_json *pf_json_new_reading(pf_json_read *read, void *arg, unsigned flags, unsigned depth);
@@ -111,9 +111,9 @@ void pf_json_text(struct pf_json *json, char *text, size_t size);
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 /*
- * Like pf_json_next, but skips an object or array as a whole. The token is then its opening bracket, and the next call
- * continues after its end. Only brackets and strings of the skipped text are checked. After a name, the function skips
- * the value. In an array, it skips an element.
+ * Like pf_json_next, but skips an object or array as a whole. *token is then the opening bracket, and the next call
+ * continues after the closing one. Only brackets and strings of the skipped text are checked. After a name, the
+ * function skips the value. In an array, it skips an element.
  */
 int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
@@ -125,7 +125,7 @@ struct pf_json_buffer {
     char *bytes;
     size_t size, room;
     bool cut;
-    size_t limit; /* maximum size of a value in bytes; values up to 4 KB always fit */
+    size_t limit; /* maximum size of a value in bytes; values below 4 KB always fit */
 };
 
 /*

@@ -14,8 +14,8 @@ static const bool matters[2][256] = {
 };
 
 /*
- * Handles a character in `matters`. *string is true if the character is inside a string, and is updated for the text
- * after it. Returns 0, or -1 with *error filled.
+ * Handles the character at *at, which is in `matters` or is the sentinel, and moves *at after it. *string tells whether
+ * *at is inside a string, before and after the call. Returns 0, or -1 with *error filled.
  */
 static int pass(struct pf_json *json, const char **at, bool *string, struct pf_error *error)
 {

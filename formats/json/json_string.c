@@ -161,8 +161,8 @@ static int read_character(struct pf_json *json, struct pf_json_token *token, con
 /* ---- strings ------------------------------------------------------------------------------------ */
 
 /*
- * Unescapes the rest of a string, from after its quote, into json->scratch. Used if the text of the token cannot be a
- * part of the window: it has escapes or bytes beyond ASCII, or is too long.
+ * Unescapes a string into json->scratch; `at` is the first character after its opening quote. Used if the text of the
+ * token cannot be a part of the window: it has escapes or bytes beyond ASCII, or is too long.
  */
 static int json_string_unescape(struct pf_json *json, struct pf_json_token *token, const char *at,
                                 struct pf_error *error)

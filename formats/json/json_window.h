@@ -67,15 +67,15 @@ static inline uint64_t pf_json_offset(const struct pf_json *json, const char *at
 }
 
 /*
- * Reads more text into the window. Moves the text from *keep on to the front of the window, and updates *keep, which must
- * be at most PF_JSON_TEXT_MAX and a few bytes before json->end. Returns 1 if there is more text, 0 at the end, -1 with
- * *error filled.
+ * Reads more text into the window. Moves the text from *keep on to the front of the window, and sets *keep and json->at
+ * to its start. *keep must not be more than PF_JSON_TEXT_MAX and a few bytes before json->end. Returns 1 if there is
+ * more text, 0 at the end, -1 with *error filled.
  */
 int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *error);
 
 /*
- * Appends text and a NUL to a buffer; beyond its limit the buffer is marked `cut` instead. Returns 0, or -1 with *error
- * filled.
+ * Appends text and a NUL to a buffer. If the limit would be exceeded, marks the buffer as `cut` instead. Returns 0, or
+ * -1 with *error filled.
  */
 int pf_json_add_text(struct pf_json_buffer *buffer, const char *text, size_t size, struct pf_error *error);
 
@@ -118,8 +118,8 @@ static inline bool pf_json_in_object(const struct pf_json *json)
 }
 
 /*
- * Sets the expectation after a value that ends just before json->at. Also consumes an immediate comma, and one space
- * after it.
+ * Sets json->expect after a value that ends just before json->at. Also consumes an immediate comma, and one space after
+ * the comma.
  */
 static inline void pf_json_value_over(struct pf_json *json)
 {

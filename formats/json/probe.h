@@ -24,16 +24,16 @@ struct pf_json_look {
 /*
  * Creates a reader of a file's head if the file begins with an object or array; otherwise returns NULL. If `scan` is
  * not 0, the reader covers up to that many bytes of the file instead of the head. With PF_JSON_PACKED in `flags` (enum
- * pf_json_flags), the reader reads the decompressed head of a gzip file. If `names`, a list that ends in NULL, is given,
- * the function also returns NULL if the file certainly begins with an object that has none of these members. The caller
- * must call pf_json_look_end in any case, with the error of the last read.
+ * pf_json_flags), the reader reads the decompressed head of a gzip file. If `names`, a list that ends in NULL, is
+ * given, the function also returns NULL if the file certainly begins with an object that has none of these members.
+ * Even after NULL, the caller must call pf_json_look_end; its `error` is that of the last read.
  */
 struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan,
                              const char *const *names);
 void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const struct pf_error *error);
 
 /*
- * Returns a value for `scan` above: PF_PROBE_SCAN if the file is called *.json, otherwise 0 (only the head is
+ * Returns a value for `scan` of pf_json_look: PF_PROBE_SCAN if the file is called *.json, otherwise 0 (only the head is
  * examined).
  */
 uint64_t pf_probe_scan(const struct pf_probe *probe);

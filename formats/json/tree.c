@@ -34,7 +34,7 @@ void pf_json_trees_free(struct pf_json_trees *trees)
     free(trees);
 }
 
-/* Converts json-c's error in the token's text to an error with its offset and line in the file. */
+/* Fills *error with json-c's message for the text of `token`, and with the offset and line in the file. Returns -1. */
 static int json_tree_fail(struct pf_json_trees *trees, const struct pf_json_token *token,
                           struct pf_error *error)
 {

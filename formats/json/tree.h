@@ -30,7 +30,8 @@ void pf_json_trees_free(struct pf_json_trees *trees);
 int pf_json_tree(struct pf_json_trees *trees, struct pf_json *json, struct pf_json_token *token,
                  struct json_object **tree, struct pf_error *error);
 
-/* Parses a text and token from pf_json_take. *tree is owned by the caller. Returns 0, or -1 with *error filled. */
+/* Parses an object or array from the token that pf_json_take filled. *tree is owned by the caller. Returns 0, or -1
+ * with *error filled. */
 int pf_json_tree_of(struct pf_json_trees *trees, const struct pf_json_token *token, struct json_object **tree,
                     struct pf_error *error);
 

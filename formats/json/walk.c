@@ -7,8 +7,8 @@
 #include "formats/probe.h"
 
 /*
- * Passes a value to its taker and skips what the taker leaves. The value's first token has been read; `depth` is the
- * nesting before it.
+ * Passes a value to `take` if its first token, which has been read, is `event`. Skips what `take` leaves. `depth` is
+ * the nesting before the value.
  */
 static int json_walk_pass_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
 {

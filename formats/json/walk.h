@@ -36,7 +36,8 @@ struct pf_json_member {
     size_t place; /* offset in the struct to fill */
 };
 
-/* An entry of a table. The name is a literal; the place is a field of a struct, or the whole struct. */
+/* Entries of a table. The name is a literal. The taker of PF_MEMBER gets a field of the struct as its place, the
+ * taker of PF_MEMBER_OF_ALL the whole struct. */
 #define PF_MEMBER(name, event, take, type, field)                                                            \
     {                                                                                                        \
         (name), sizeof(name) - 1, (event), (take), offsetof(type, field)                                     \
@@ -97,8 +98,8 @@ bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void
                      const struct pf_json_member *members);
 
 /*
- * For probing, as the taker of several members: decrements the unsigned at walk->into, which is the number of members
- * that an object must have. Returns 1, which stops the walk, at 0.
+ * For probing, as the taker of several members: decrements the unsigned at walk->into, which at first is the number of
+ * members that an object must have. At 0, returns 1, which stops the walk.
  */
 pf_json_taker pf_json_count_down;
 
