@@ -106,7 +106,7 @@ enum pf_role {
     PF_CONTEXT,         /* cell: PF_INT, index of a context; absent if the row has none */
     PF_CONTEXT_NAME,    /* no cell: the name of the row's context */
     PF_METRIC,          /* cell: PF_INT, index of a metric */
-    PF_GROUP,           /* like PF_PLAIN, for a partition field: partitions of equal value form a group (process, rank, node) */
+    PF_GROUP,           /* like PF_PLAIN, for a partition field: equal values form a group (process, node) */
     PF_KEY,             /* cell: PF_INT, index of one of the profile's keys */
 };
 

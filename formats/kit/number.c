@@ -18,7 +18,8 @@
 enum { KEPT_DIGITS = 800 };
 
 /*
- * An exponent that has reached this value ignores further digits: no mantissa can be long enough to compensate it.
+ * Once an exponent has reached this value, its further digits are ignored: no mantissa can be long enough to compensate
+ * for it.
  */
 #define EXPONENT_LIMIT INT64_C(100000000000000000)
 
@@ -170,10 +171,10 @@ static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
 }
 
 /*
- * Multiplies the mantissa by the 128-bit power of ten. The power, the product and the digits beyond the mantissa are
- * truncated, so the product differs from the number in its lowest bits. The result is correct if both bounds of this
- * error round to the same double. Returns false if the bounds may round differently, which practically never happens for
- * random numbers of up to 19 digits, or if the result is not a normal double.
+ * Multiplies the mantissa by the 128-bit power of ten. The power and the product are truncated, and the mantissa may
+ * lack digits, so the product is too small by less than `slack`. The result is correct if the product and product +
+ * slack round to the same double. Returns false if they may not, which practically never happens for random numbers of
+ * up to 19 digits, or if the result is not a normal double.
  */
 static inline bool from_product(const struct decimal *decimal, double *value)
 {

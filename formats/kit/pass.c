@@ -29,7 +29,7 @@ int pf_pass_check(struct pf_error *error)
         return 0;
     if (atomic_load_explicit(&now->stop, memory_order_relaxed))
         return pf_fail(error, ECANCELED, "cancelled: no waiter left");
-    if (!atomic_load_explicit(&now->stepped, memory_order_relaxed)) /* written once, since threads share the cache line */
+    if (!atomic_load_explicit(&now->stepped, memory_order_relaxed)) /* threads share it: written only once */
         atomic_store_explicit(&now->stepped, true, memory_order_relaxed);
     return 0;
 }

@@ -7,7 +7,7 @@
 
 /*
  * Rows are in blocks, so that cells never move. Each block is as long as all blocks before it. Text is interned, since
- * these tables repeat words.
+ * most tables in memory repeat words.
  */
 enum { FIRST_BLOCK = 8 };
 

@@ -209,8 +209,8 @@ static size_t window_records(const struct pf_sorter *sorter)
     return sorter->room / sorter->n_runs;
 }
 
-/* Divides the memory among the runs. Fails if there are more runs than records that fit, which is out of reach in
- * practice, since each run has filled the memory once. */
+/* Divides the memory among the runs. Fails if the memory cannot hold one record of each run. That takes more than
+ * capacity * capacity records. */
 static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
 {
     size_t most = window_records(sorter);

@@ -8,10 +8,10 @@
 #include "formats/kit/error.h"
 
 /*
- * A stable external sort in bounded memory. Runs that fit in memory are sorted there and written to an unlinked file.
- * Reading merges the runs of the file. A record consists of `words` words. The first `keys` of them are the sort key,
- * ascending, as unsigned numbers. One thread at a time. After a failure, such as ECANCELED from a stopped pass, a
- * sorter can only be freed.
+ * A stable external sort in bounded memory. If the records do not fit in memory, they are sorted there in parts (runs),
+ * which are written to an unlinked file and merged while they are read. A record consists of `words` words. The first
+ * `keys` of them are the sort key, ascending, as unsigned numbers. One thread at a time. After a failure, such as
+ * ECANCELED from a stopped pass, a sorter can only be freed.
  */
 struct pf_sorter;
 

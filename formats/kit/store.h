@@ -8,8 +8,8 @@
 #include "formats/kit/error.h"
 
 /*
- * A growing sequence of bytes, in memory up to a limit and in an unlinked file (in $TMPDIR, otherwise /var/tmp) beyond
- * it. One thread writes; then any number of threads may read.
+ * A growing sequence of bytes: in memory until its size exceeds the limit, then as a whole in an unlinked file (in
+ * $TMPDIR, otherwise /var/tmp). One thread writes; then any number of threads may read.
  */
 struct pf_store;
 
@@ -29,7 +29,7 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
                    struct pf_error *error);
 uint64_t pf_store_size(const struct pf_store *store);
 
-/* Reads exactly `size` bytes at `offset`; -1 with *error filled if the store is too short. */
+/* Reads exactly `size` bytes at `offset`. Returns 0, or -1 with *error filled, also if the store is too short. */
 int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, size_t size,
                   struct pf_error *error);
 

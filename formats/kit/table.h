@@ -34,7 +34,8 @@ enum { PF_NOT_THERE = -1 };
 /* Returns true if the key that belongs to `number` equals `key`; `of` is the caller's array or struct. */
 typedef bool pf_is_key(const void *of, uint32_t number, const void *key);
 
-/* Returns the number of a key with this hash, or PF_NOT_THERE. */
+/* Returns the number whose key has this hash and, according to `is_key`, equals `key`; PF_NOT_THERE if there is
+ * none. */
 int64_t pf_hash_find(const struct pf_hash_table *table, uint64_t hash, pf_is_key *is_key, const void *of,
                      const void *key);
 /* Adds the number of a key that is not in the table. Returns 0, or -1 with ENOMEM or EFBIG in *error and the table

@@ -108,9 +108,9 @@ static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
 }
 
 /*
- * Searches the parent's list for the child with this key. Returns the address of the link to it (index + 1), or of the
- * 0 at the end of the list, to which a new child is linked. NULL if the children are hashed, or if the list is full and
- * does not contain the key.
+ * Searches the parent's list for the child with this key. Returns the address of the link (index + 1) that leads to the
+ * child; if there is none, of the 0 at the end of the list, for linking a new child. NULL if the children are hashed,
+ * or if the list is full and does not contain the key.
  */
 static uint32_t *find_listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {

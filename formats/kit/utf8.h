@@ -12,7 +12,8 @@
  */
 size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong);
 
-/* Returns the number of bytes of a text to keep, at most `most`, without splitting a UTF-8 character. Thread-safe. */
+/* Returns the size of a prefix of the text that has at most `most` bytes and does not split a UTF-8 character.
+ * Thread-safe. */
 size_t pf_utf8_cut(const char *text, size_t size, size_t most);
 
 /* Writes a code point as UTF-8 and returns the number of bytes, at most 4. */
