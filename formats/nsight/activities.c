@@ -71,7 +71,8 @@ static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_r
                : add_word(pass, sync_types, sizeof sync_types / sizeof *sync_types, what);
 }
 
-/* Returns the context of a tally. The context's name is that of the kernel, `memset`, or `memcpy HOST_TO_DEVICE` or similar. */
+/* Returns the context of a tally: a child of the API call's context. Its name is that of the kernel, `memset`, or
+ * `memcpy` and the kind of copy (`memcpy HOST_TO_DEVICE`). */
 static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
     enum nsight_kind kind = NSIGHT_KIND_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
@@ -89,7 +90,7 @@ static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsigh
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-/* Returns the contexts of the API call with the activity's correlation id. */
+/* Returns the path and the context of the API call that has the activity's correlation id. */
 static struct nsight_found find_call(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
     const struct nsight_found none = {PF_NO_CONTEXT, PF_NO_CONTEXT};

@@ -4,20 +4,21 @@
 #include "formats/nsight/nsight.h"
 
 /*
- * Reads the function visits and API calls of the CPU, thread by thread in order of start time. A function visit is an NVTX range.
- * The path of an API call is that of the innermost range that encloses the call, unless paths come from another source. If another
- * API call encloses the call, and the call's path is unknown or that of the enclosing call, the call's context is a child of the
- * enclosing call's context. This happens when a function of the CUDA runtime calls one of the driver.
+ * Reads the function visits and API calls of the CPU, thread by thread in order of start time. A function visit is an
+ * NVTX range. The path of an API call is that of the innermost range that encloses the call, unless paths come from
+ * another source. A call's context is a child of its path's context. But functions of the CUDA runtime call functions
+ * of the driver: if another API call encloses a call whose path is unknown or the same, the inner call's context is a
+ * child of the outer one's.
  *
- * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive time minus
- * the inclusive times of its children.
+ * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive
+ * time minus the inclusive times of its children.
  */
 
 /*
- * The words of a record of the sorter, which holds a range or a call. The first three are its keys. Of records with equal
- * starts, calls come before ranges, because a range encloses only what starts after it. Of these calls, the longest comes
- * first, and of these ranges, the one with the shortest path. WHAT is the context of a range's path. In calls, it has the
- * name in the upper half and the context of the path in the lower one.
+ * A record of the sorter holds a range or a call. These are its words; the first three are the sort key. Of records
+ * with equal starts, calls come before ranges, because a range encloses only what starts after it. Of these calls, the
+ * longest comes first, and of these ranges, the one with the shortest path. WHAT is the context of a range's path. In
+ * calls, it has the name in the upper half and the context of the path in the lower one.
  */
 enum { THREAD, START, ORDER, END, CORRELATION, WHAT, RECORD_WORDS };
 #define IS_RANGE (UINT64_C(1) << 63)
@@ -42,7 +43,7 @@ struct open_call {
 
 /* Sums of the visits and API calls of a context in the current thread. Times are in ns. */
 struct visits {
-    int64_t calls, api_calls, inclusive; /* `inclusive` is the sum of the durations of both */
+    int64_t calls, api_calls, inclusive; /* `inclusive`: total duration of the visits and API calls */
     int64_t below;                       /* sum of the children's inclusive times */
     bool visited;                        /* the context itself was visited, so `inclusive` is valid */
     bool listed;                         /* the context is in `touched` */
@@ -220,7 +221,8 @@ static uint32_t range_around(struct calls_reading *reading, int64_t start, int64
     return PF_NO_CONTEXT;
 }
 
-/* Returns the innermost open call if it encloses the call, and `path` is PF_NO_CONTEXT or the open call's path. Otherwise NULL. */
+/* Returns the innermost open call if it encloses a call from `start` to `end`, and `path` is PF_NO_CONTEXT or the
+ * open call's path. Otherwise returns NULL. */
 static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end,
                                            uint32_t path)
 {
@@ -232,7 +234,8 @@ static const struct open_call *call_around(struct calls_reading *reading, int64_
     return end <= last->end && (path == PF_NO_CONTEXT || path == last->found.path) ? last : NULL;
 }
 
-/* Returns the context of an API call. If the path is sampled and already ends with the call itself, returns `path`. */
+/* Returns the context of an API call: a child of the context of `around`, the enclosing call, if there is one;
+ * `path` if it is sampled and ends with the call itself; otherwise a child of `path`. */
 static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_t name,
                                 const struct open_call *around)
 {
@@ -289,7 +292,8 @@ static void read_sorted(struct calls_reading *reading)
         end_thread(reading);
 }
 
-/* Adds a call of an imported path. The call has no context of its own, so the contexts of its activities are children of the path's. */
+/* Adds a call of an imported path. The call has no context of its own, so its activities become children of the
+ * path's context. */
 static void take_imported_call(void *arg, struct pf_sql_row *row)
 {
     struct nsight_pass *pass = arg;

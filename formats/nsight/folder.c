@@ -10,8 +10,8 @@
 #include "formats/probe.h"
 
 /*
- * Presents a folder whose point directories hold exports as an Extra-P experiment. Each export is a rank or a repetition of its
- * point. The values of an export are the sums over all its threads and streams.
+ * Presents a folder as an Extra-P experiment if its point directories hold exports. Each export is a rank or a
+ * repetition of its point. The values of an export are the sums over all its threads and streams.
  */
 
 extern const struct pf_driver pf_nsight_folder_driver;
@@ -91,7 +91,8 @@ static void free_reading(void *thing)
     free(reading);
 }
 
-/* Adds the values of an export to the study. If the export has warnings, adds one warning that refers to these. */
+/* Adds the values of an export to the study. If the export has warnings, adds one warning that refers to these. If
+ * the file cannot be read as an export, adds a warning and leaves the file out. */
 static void read_folder_export(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;

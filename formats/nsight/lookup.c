@@ -36,8 +36,9 @@ uint32_t nsight_name(struct nsight_pass *pass, int64_t id)
 /* ---- contexts ------------------------------------------------------------------------------------ */
 
 /*
- * The words of an entry of the store. NUMBER is pf_ordered of the number. FOUND has the path in its upper half and the call in its
- * lower half. A record of the sorter has the same words, and before the last one a rank, which sorts entries with equal keys.
+ * An entry of the store has the words PROCESS, NUMBER and FOUND. NUMBER is pf_ordered of the number. FOUND has the path
+ * in its upper half and the call in its lower half. A record of the sorter also has a RANK before the last word, which
+ * sorts entries with equal keys.
  */
 enum { PROCESS, NUMBER, FOUND, ENTRY_WORDS };
 enum { RANK = FOUND, RANKED_FOUND, RECORD_WORDS };
@@ -137,8 +138,8 @@ void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
 }
 
 /*
- * As long as the steps of a search have at most this many entries, it reads through the store's window, which mostly holds the next
- * entry, too. For longer steps, moving the window costs more than reading a single entry.
+ * While a search takes steps of up to this many entries, it reads through the store's window, which mostly holds its
+ * next entry, too. For longer steps, moving the window costs more than reading a single entry.
  */
 enum { NEAR = 1024 };
 

@@ -113,7 +113,8 @@ static struct pf_sql *open_export(struct pf_build *build)
     return PF_OWN(build->run, sql, pf_sql_close);
 }
 
-/* Reads metadata and GPUs. Schema 2 of exports has other names for these tables, which are read if those of schema 3 are missing. */
+/* Reads the tables of metadata and of GPUs. If a table of schema 3 is missing, reads the table of schema 2 instead,
+ * which has another name. */
 static void read_metadata(struct pf_build *build)
 {
     struct pf_sql *sql = open_export(build);
@@ -130,7 +131,8 @@ static void read_metadata(struct pf_build *build)
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-/* Names may have this many bytes more than the export. Only those of a hostile export, whose rows share their pages, have more. */
+/* All names together may have this many bytes more than the export. They exceed that only if rows of a hostile
+ * export share their pages. */
 enum { NAMES_SPARE = 1 << 20 };
 
 /* Adds warnings about a table that could not be read to its end, and about columns that were skipped because they are computed. */

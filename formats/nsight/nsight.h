@@ -13,8 +13,8 @@
 #include "formats/sql/sql.h"
 
 /*
- * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges of Extra-Prof, which are the calls of functions
- * that Extra-Prof records. Each of these files depends only on the files above it:
+ * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges that Extra-Prof writes, one for
+ * each call of a function. Each of these files depends only on the files above it:
  *   probe.c       format detection from the first pages
  *   values.c      values of a row: durations, texts of ranges
  *   partitions.c  threads and streams
@@ -166,7 +166,7 @@ static inline int64_t nsight_plus(int64_t a, int64_t b)
 extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result);
 
-/* Numbers of columns of the threads' table, after id and name, and of the table "events"; these columns. */
+/* Columns of the threads' table after id and name, columns of the table "events", and the numbers of these columns. */
 enum { NSIGHT_FIELDS = 7, NSIGHT_EVENT_COLUMNS = 10 };
 extern const struct pf_column nsight_fields[NSIGHT_FIELDS], nsight_event_columns[NSIGHT_EVENT_COLUMNS];
 extern const struct pf_numbered nsight_events;
@@ -193,7 +193,7 @@ enum { NSIGHT_SLOTS = 16 };
  * not arrive in order pass through a sorter first.
  */
 struct nsight_lookup {
-    uint64_t limit;           /* maximum number of bytes in memory, for the store and for the sorter */
+    uint64_t limit;           /* bytes that the store may hold in memory, and as many for the sorter */
     struct pf_sorter *sorter; /* while the map is built, once an entry arrived out of order; otherwise NULL */
     uint64_t added;           /* entries given to the sorter */
     struct pf_store *store;   /* entries sorted by process and number */
@@ -223,7 +223,7 @@ struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup 
 
 /* ---- calls and activities added up ---------------------------------------------------------------- */
 
-/* The sums of the calls or activities of one call path, call, stream and name. */
+/* The sums of all calls or activities that have the same key. */
 struct nsight_tally {
     /* `call` and `stream` are 0 in tallies of calls. */
     struct nsight_tally_key {
@@ -263,7 +263,7 @@ struct nsight_paths {
     struct nsight_lookup known; /* paths by call chain (if sampled) or by correlation id (if imported) */
 };
 
-/* The state of the pass, which its run owns. */
+/* The state of the pass; build->run owns it. */
 struct nsight_pass {
     struct pf_build *build;
     struct nsight_state *state;
@@ -292,8 +292,9 @@ static inline void nsight_add(struct nsight_pass *pass, uint32_t partition, uint
 struct pf_slice nsight_nvtx_text(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns the time from a row's start to its end in ns. Every table with times has these as its first two columns. If one is absent, or
- * their difference is negative or out of range, returns 0 and counts the row in pass->bad_times.
+ * Returns the time from the start to the end of a row in ns. Start and end are the first two columns of every table
+ * that has times. If one is absent, or if their difference is negative or out of range, returns 0 and counts the row in
+ * pass->bad_times.
  */
 int64_t nsight_duration(struct nsight_pass *pass, const struct pf_sql_row *row);
 
@@ -309,7 +310,8 @@ void nsight_begin_partitions(struct nsight_pass *pass);
 void nsight_add_thread(struct nsight_pass *pass, uint64_t thread);
 /* Returns the number of an activity's stream in partitions.streams. Adds the stream if it is new. */
 uint32_t nsight_stream_of(struct nsight_pass *pass, const struct pf_sql_row *row);
-/* Appends the partitions that follow the threads, and fills state->stream_at. All activities must have been read. */
+/* Appends the streams to the threads, and the partition of unknown threads if paths are imported. Sorts the
+ * partitions and fills state->stream_at. All activities must have been read. */
 void nsight_add_streams(struct nsight_pass *pass);
 /* Adds the partitions to the model. */
 void nsight_publish_partitions(struct nsight_pass *pass);
@@ -346,7 +348,8 @@ uint32_t nsight_imported_path(struct nsight_pass *pass, const struct pf_sql_row 
 struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_tally_key *key,
                                   int64_t duration, int64_t bytes);
 /*
- * Adds the rows of the tables of sums, ordered by context and name. Rows without a context come first. Sorts the tallies in place.
+ * Adds the rows of the tables of sums, ordered by the context of the call path, then by name. Rows without a context
+ * come first. Sorts the tallies in place.
  */
 void nsight_publish_sums(struct nsight_pass *pass);
 
@@ -355,7 +358,7 @@ void nsight_read_calls(struct nsight_pass *pass);
 /* Reads the function visits of imported paths into the last partition. */
 void nsight_read_imported(struct nsight_pass *pass);
 
-/* Reads the activities of GPUs. Adds the streams, their values and the events, and sorts the partitions. */
+/* Reads the activities of GPUs. Adds the streams to the partitions, their values, and the events. */
 void nsight_read_activities(struct nsight_pass *pass);
 
 #endif

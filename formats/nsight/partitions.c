@@ -122,7 +122,7 @@ void nsight_add_streams(struct nsight_pass *pass)
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* The parts that names of partitions must have to be unique. */
+/* Optional parts of the partitions' names, used if an export has several machines, processes, or GPU contexts. */
 struct naming {
     bool machine, process, context;
 };
@@ -143,8 +143,8 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
 {
     struct naming naming = {0};
     /*
-     * `known` is the first process other than 0, and `first` the first process of threads, and of streams. Some exports lack the
-     * processes of all streams, which then are 0. That alone does not make the process part of names.
+     * `known` is the first process other than 0. `first` has the first process of the threads and that of the streams.
+     * Some exports lack the processes of streams: all are 0. That alone does not make the process part of names.
      */
     uint64_t known = 0, first[UNKNOWN_THREAD] = {0};
     bool seen[UNKNOWN_THREAD] = {0};

@@ -9,13 +9,14 @@
 #include "formats/probe.h"
 
 /*
- * An export is a SQLite database that has certain tables in its schema. The schema itself is a table. The root of its B-tree is the
- * first page of the file. A long schema has its rows on child pages, which can be anywhere in the file.
+ * An export is a SQLite database that has certain tables in its schema. The schema itself is a table. The root of its
+ * B-tree is the first page of the file. A long schema has its rows on child pages, which can be anywhere in the file.
  *
- * The file begins with a header of HEADER bytes, which has the size of a page at PAGE_SIZE; the number 1 means 65536. The header of the
- * first page follows. It begins with the kind of page, and has the number of cells at CELLS. If the kind is INNER, it has the number
- * of the last child page at LAST_CHILD, and the offsets of the cells from CELL_OFFSETS on. Each cell then begins with the number of a
- * child page. All numbers are big-endian.
+ * The file begins with a header of HEADER bytes, which has the size of a page at PAGE_SIZE; the number 1 means 65536.
+ * The header of the first page follows. The page header begins with the kind of page, and has the number of cells at
+ * CELLS. If the kind is INNER, the page header has the number of the last child page at LAST_CHILD, and the offsets of
+ * the cells follow from CELL_OFFSETS on. Each cell then begins with the number of a child page. All numbers are
+ * big-endian.
  */
 enum { HEADER = 100, PAGE_SIZE = 16, INNER = 5, CELLS = 3, LAST_CHILD = 8, CELL_OFFSETS = 12 };
 
