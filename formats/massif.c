@@ -330,7 +330,7 @@ static void end_snapshot(struct massif *massif)
 }
 
 /*
- * True if a complete file may end with this line, that is, if it is a line of the header, the kind of a tree, or a node
+ * True if a complete file may end with this line, that is, if it is a line of the header, `heap_tree=empty`, or a node
  * with its whole location.
  */
 static bool is_whole(struct pf_slice text)
