@@ -6,8 +6,8 @@
 
 #include "formats/input/packing.h"
 
-/* Inflates zlib or gzip data sequentially, from the start or from a seek point, and returns the text in blocks. This
- * is the part of pf_inflate that knows the two formats. One thread at a time. */
+/* A run inflates zlib or gzip data sequentially, from the start or from a seek point, and returns the text in
+ * blocks. This is the part of pf_inflate that knows the two formats. One thread at a time. */
 #define PF_INFLATER_BLOCK  ((size_t)64 * 1024)
 #define PF_INFLATER_INPUT  ((size_t)16 * 1024)
 #define PF_INFLATER_WINDOW ((size_t)32 * 1024)
