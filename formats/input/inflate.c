@@ -17,7 +17,7 @@
 #define SPACING ((uint64_t)2 << 20)
 #define DENSE   1024
 
-/* Maximum memory for the windows of seek points; more windows go into an unlinked file. */
+/* Maximum memory for the windows of seek points; if it is exceeded, all windows are in an unlinked file. */
 #define WINDOWS_IN_MEMORY ((uint64_t)2 << 20)
 
 /* Number of inflaters kept at their positions; about 120 KB each. */
