@@ -414,8 +414,8 @@ static void speedscope_handle_event(struct speedscope_profile *scope, struct spe
 }
 
 /*
- * Closes the frames that are still open after the last event. They end at the profile's end or, if the file is
- * truncated, at the last event.
+ * Closes the frames that are still open after the last event. They end at the profile's endValue, or at the last event
+ * if the file is truncated or its endValue is earlier or missing.
  */
 static void close_rest(struct speedscope_profile *scope, pf_int128 last, bool whole)
 {

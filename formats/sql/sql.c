@@ -311,7 +311,7 @@ static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *te
     sqlite3_str_appendf(text, ") FROM main.\"%w\" NOT INDEXED", sql->tables[table].name);
 }
 
-/* Returns SQLITE_ROW if all rows have been passed to `take`. */
+/* Returns SQLITE_ROW if all rows have been passed to walk->take, otherwise the reason why the walk ended. */
 static int run_walk(struct pf_sql *sql, struct pf_sql_walk *walk)
 {
     sqlite3_stmt *statement = NULL;

@@ -270,7 +270,7 @@ static size_t tag_size(const char *bytes, size_t size)
     return 0;
 }
 
-/* Repairs ` NAME="VALUE"` at `at`. Returns the end of the attribute; 0 if the text is not an attribute. */
+/* Repairs the attribute NAME="VALUE" at index `at`. Returns the index of its end; 0 if no attribute is there. */
 static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, size_t at)
 {
     size_t end = skip_name(tag, at), equals = repair_skip_blanks(tag, end);
@@ -455,7 +455,7 @@ static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size
     return at + 1;
 }
 
-/* Passes over the text and complete tags, at the start of the input, that need no repair. Returns their size. */
+/* Reads the text and complete tags, at the start of the input, that need no repair. Returns their size. */
 static size_t take_sound(struct pf_repair *repair, const char *bytes, size_t size)
 {
     size_t used = 0, text, tag;

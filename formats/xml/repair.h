@@ -11,7 +11,7 @@
  *
  * - references, `<`, `>`, `&`, quotes and invalid bytes in text and values become references or U+FFFD; CDATA sections become text;
  * - closing tags get the name of the innermost open element; surplus ones are removed;
- * - comments, processing instructions and DTDs are removed, so entities and default attributes are never declared;
+ * - comments, processing instructions and DTDs lose all but their newlines, so no entities and default attributes are declared;
  * - <?damage?> marks a damaged tag, <?damage lost?> marks damage that may hide other tags;
  * - every tag and all text ends in the same line as in the file.
  *

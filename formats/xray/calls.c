@@ -208,9 +208,9 @@ static void check_extras(struct reader *reader, const struct xray_event *event)
 }
 
 /*
- * Warns of open calls at the first event of a buffer of an FDR log, if records may have been lost between the previous
- * event of the thread and this one. The open calls include all the time in between, although some may have ended there.
- * A lost buffer may belong to any thread.
+ * Warns of open calls at the first event of a buffer of an FDR log if records may have been lost since the thread's
+ * previous event. The open calls keep all the time since then, although some of them may have ended in the meantime. A
+ * lost buffer may belong to any thread.
  */
 static void note_open_across(struct reader *reader, const struct xray_range *range, uint64_t tsc)
 {
@@ -253,8 +253,8 @@ static void read_calls_of_range(struct reader *reader, const struct xray_range *
         return;
     note_problems(reader, range);
     /*
-     * Damage before an event of this range needs no further warning, because note_open_across has warned of it. Records
-     * may have been lost at the end of a buffer that is cut off, and in a buffer without any time stamp.
+     * If this range had an event, note_open_across has warned of the damage before it. New damage, before the next
+     * event: records may be lost at the end of a buffer that is cut off, and in a buffer without any time stamp.
      */
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)

@@ -22,7 +22,7 @@ static int by_tid(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Names the threads. A name includes the process if another thread has the same id. */
+/* Names the threads. A name includes the process, if known, if another thread has the same id. */
 static void name_threads(struct xray_indexing *indexing)
 {
     struct pf_run *run = indexing->run;

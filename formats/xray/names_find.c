@@ -168,7 +168,7 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* Finds the only map of each kind. If there are several of a kind, uses none, since nothing identifies the right one. */
+/* Finds the only map of each kind. If a kind has several, finds no map at all, since nothing identifies the right one. */
 static int find_only_maps(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
                           struct pf_error *error)
 {

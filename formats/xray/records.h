@@ -84,7 +84,7 @@ struct xray_decoder {
 
     const struct pf_note_kind *fault;    /* why decoding of the range ended early; NULL: it did not */
     uint64_t fault_offset, fault_detail; /* `fault_detail` is a number for the message, or XRAY_NO_NUMBER */
-    uint64_t untimed;                    /* number of records skipped for lack of a known time */
+    uint64_t untimed;                    /* number of records skipped before the time was known */
     uint64_t strays; /* number of arguments without a function record, and of misplaced preamble records */
 
     /* Basic logs only. */

@@ -19,7 +19,7 @@
  *
  * The database uses a rollback journal and no memory mapping. In WAL mode SQLite maps an index file (-shm), which another process may
  * truncate once this process has lost its POSIX locks; accessing the mapping then raises SIGBUS. A process loses the locks when it
- * closes any descriptor of the file, as after a read of the database through a mount of the home folder.
+ * closes any descriptor of the file, as it does if the database is read through a mount of the database's folder.
  *
  * All functions are thread-safe. The caller must hold no lock of rank PF_RANK_NO_BLOCKING or higher (pf_may_block). Only the local disk
  * is accessed.

@@ -21,7 +21,7 @@ struct datum_total {
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 
-/* Reads the hash key from the database, or generates one, which the first write stores. Drops the lock during the read. */
+/* Reads the hash key from the database, or generates one, which the first write stores. Drops cache->lock during the read. */
 static void need_key(struct pf_cache *cache)
 {
     size_t size = 0;
@@ -263,7 +263,7 @@ static bool cut(struct pf_cache *cache, const struct pf_cache_value *value)
     return pf_db_step(cache, PF_DB_CUT);
 }
 
-/* Opens the database for writing. Stores the key of this process if the database has none. */
+/* Opens the database for writing. Stores the hash key of this process, if any, in a database that has none. False on failure. */
 static bool open_for_writing(struct pf_cache *cache)
 {
     size_t size;

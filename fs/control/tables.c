@@ -41,8 +41,8 @@ const char *pf_table_name(uint64_t number)
 struct tables_making {
     struct pf_fs *fs;
     const struct pf_buf *listed; /* the paths of all profiles; NULL: to be found by the pass */
-    uint64_t digest;        /* of the profiles visited so far; changes if any is new, gone or changed */
-    struct pf_store **text; /* by table; NULL: only the digest is computed, and no profile is opened */
+    uint64_t digest;             /* of the profiles visited so far; changes if any is new, gone or changed */
+    struct pf_store **text;      /* by table; NULL: only the digest is computed, and no profile is opened */
 };
 
 static int add_profile_rows(void *arg, const char *path, const struct pf_entry_info *info,

@@ -62,7 +62,7 @@ int chart_offer_line(struct chart *chart, double weight, const struct pf_cell *n
 /* Maximum number of orders of magnitude on a logarithmic axis. */
 enum { DECADES_MAX = 6 };
 
-/* Round x > 0 down or up to 1, 2 or 5 times a power of ten. */
+/* round_down and round_up round x > 0 to 1, 2 or 5 times a power of ten. */
 static double round_down(double x)
 {
     double power = pow(10, floor(log10(x)));

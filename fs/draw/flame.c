@@ -150,7 +150,7 @@ struct pending_frames {
 };
 
 /* Draws siblings side by side, the first one at `from`. Draws the wide frames and adds them to `pending`, then draws all narrow
- * ones as one merged frame. */
+ * ones as one merged frame, unless that is too narrow, too. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
                         double from, struct pending_frames *pending, struct pf_error *error)
 {

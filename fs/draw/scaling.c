@@ -79,7 +79,7 @@ static double x_of(const struct scaling *scaling, double x)
     return CHART_LEFT + CHART_WIDTH * (range > 0 ? log(x / scaling->first) / range : 0.5);
 }
 
-/* Chooses the first parameter with at least two different positive values. Returns 0, or -1 with *error filled. */
+/* Chooses the first parameter with two different positive values, else the last one. Returns 0, or -1 with *error filled. */
 static int choose_scaling_parameter(struct scaling *scaling, struct pf_error *error)
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;

@@ -154,8 +154,8 @@ static void fill_timeline(struct timeline *line, int64_t thread, long double fro
         line->deepest = depth + 1;
 }
 
-/* Fills the bins of the previous row, for tables without durations. A row lasts until the next row of its thread; the last row of a
- * thread fills only the bin of its time. */
+/* Fills the bins of the previous row, for tables without durations. A row lasts until the next row if that is of the same thread;
+ * otherwise it fills only the bin of its time. */
 static void fill_until_next(struct timeline *line, int64_t thread, long double time, uint32_t depth)
 {
     struct last *last = &line->last;

@@ -113,7 +113,7 @@ static void check_request(struct pf_mount *mount, struct pf_request *request, bo
     pthread_cond_broadcast(&mount->check_ended);
 }
 
-/* Checks all requests that are due. Returns the time until the next check, in milliseconds. */
+/* Checks the requests that are due, or all once the session is over. Returns the time until the next check, in milliseconds. */
 static unsigned look_at_all(struct pf_mount *mount)
 {
     bool over = fuse_session_exited(mount->session);

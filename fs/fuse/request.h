@@ -38,9 +38,9 @@ bool pf_request_claim(struct pf_request *request);
 int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
- * Reports the current phase of the shutdown to the watch thread. If PF_JOINING or PF_FREEING takes more than 2 s, SOURCE is
- * unresponsive, and the watch thread ends the process; in PF_JOINING, it first saves results to the cache. While the watch thread
- * does so, calls of this function block.
+ * Reports the current phase of the shutdown to the watch thread. SOURCE is unresponsive if PF_JOINING, PF_FREEING or, once the
+ * session is over, PF_SERVING takes more than 2 s. The watch thread then ends the process; before PF_SAVING, it first tries to save
+ * results to the cache. While it does so, calls of this function block.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

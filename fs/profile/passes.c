@@ -155,8 +155,8 @@ static bool unpack_field(struct pf_profile *profile, const struct pf_field *fiel
 }
 
 /*
- * A datum of an open profile, owned by the caller. NULL if none is cached for this version. The access rights in the
- * datum's head are ignored: the open source provides them.
+ * Returns a datum of an open profile, which the caller frees; NULL if none is cached for this version. Ignores the access
+ * rights in the datum's head: the opened source provides them.
  */
 static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number, size_t *size)
 {
