@@ -138,8 +138,8 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /*
- * The result of decoding a record. EVENT means that *event is filled, and PASSED that the record yields no event. FAILED
- * comes with *error filled.
+ * The result of decoding a record. ENDED: the range has no further record. EVENT: *event is filled. PASSED: the record
+ * yields no event. FAILED: *error is filled.
  */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 

@@ -89,7 +89,7 @@ struct xray_decoder {
 
     /* Basic logs only. */
     uint32_t function, tid, pid;         /* of the last function record; `pid` is 0 before version 3 */
-    uint64_t unknown;                    /* number of records skipped, whose type or kind is unknown */
+    uint64_t unknown;                    /* number of records of unknown type or kind, which are skipped */
     uint64_t first_stray, first_unknown; /* offsets of the first stray and the first unknown record */
 };
 
@@ -103,9 +103,9 @@ void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, con
 void xray_decoder_free(struct xray_decoder *decoder);
 
 /*
- * Returns bytes from a file offset on, in the decoder's window. *have becomes their number: at least `want`, fewer only at
- * the end of the file. Valid until the next call on this decoder. May move the window, so the current range cannot be
- * decoded further. NULL with *error filled.
+ * Returns the bytes from a file offset on, in the decoder's window, or NULL with *error filled. Sets *have to their number,
+ * which is less than `want` only at the end of the file. They are valid until the next call on this decoder. The current
+ * range cannot be decoded further, since the window may have moved.
  */
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error);

@@ -161,7 +161,7 @@ static int follow_link(struct pf_fs *fs, uint64_t link, char **path, size_t at, 
 }
 
 /*
- * Resolves a path below the root to a node's attributes, in which a size that needs a pass is 0. Follows symbolic links within
+ * Finds the node at a path below the root and fills *attr, in which a size that needs a pass is 0. Follows symbolic links within
  * SOURCE, but a link at the end of the path only if `through` is set or a slash follows. A link or `..` changes the path, and the
  * look-up then restarts at the root. Returns 0, EXDEV if a link or `..` leads out of SOURCE, or another errno value.
  */

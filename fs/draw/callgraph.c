@@ -126,7 +126,7 @@ static int by_numbers(const void *a, const void *b)
     return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-/* Returns the edges between nodes that have at least edge_percent, sorted by node numbers. The caller frees them. NULL with *error
+/* Returns the edges of at least edge_percent between nodes, sorted by the nodes' numbers. The caller frees them. NULL with *error
  * filled on failure. */
 static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struct pf_error *error)
 {

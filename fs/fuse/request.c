@@ -8,8 +8,9 @@
 
 enum {
     /*
-     * Intervals of checking requests and their callers' signals, in milliseconds. Signals are also checked if the kernel has reported
-     * none: libfuse reads the reports on the threads that serve requests, and all of these threads may be waiting.
+     * In milliseconds: the watch thread looks for due requests every TICK_MS, and checks the signals of a request's caller every
+     * CHECK_MS. It does so even if the kernel has reported no signal: libfuse reads the reports on the threads that serve requests,
+     * and all of these threads may be waiting.
      */
     TICK_MS = 250,
     CHECK_MS = 1000,
