@@ -320,7 +320,10 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
         close(fd);
     if (result == ENOTDIR && fs->archives)
         result = pf_folder_stat(fs->top, *path ? path : ".", st);
-    if (!result && S_ISREG(st->st_mode) && entry->packed)
+    pf_lock_take(&fs->lock);
+    bool packed = entry->packed;
+    pf_lock_drop(&fs->lock);
+    if (!result && S_ISREG(st->st_mode) && packed)
         take_for_folder(st);
     free(path);
     return result;
