@@ -237,10 +237,11 @@ static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, s
     return pf_op_errno(op, got < 0);
 }
 
+/* Returns a reference to the handle's file, or NULL if the handle has none. */
 static struct pf_file *hold_file(struct pf_handle *handle)
 {
     pf_lock_take(&handle->fs->lock);
-    struct pf_file *file = pf_file_hold(handle->file);
+    struct pf_file *file = handle->file ? pf_file_hold(handle->file) : NULL;
     pf_lock_drop(&handle->fs->lock);
     return file;
 }
@@ -304,10 +305,10 @@ static bool is_worth_another(const struct pf_error *error)
            error->code != ECANCELED;
 }
 
-static int read_generated(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-                          struct pf_op *op)
+/* Releases `file`, a reference to the handle's file. */
+static int read_generated(struct pf_handle *handle, struct pf_file *file, uint64_t offset, size_t size,
+                          struct pf_data *data, struct pf_op *op)
 {
-    struct pf_file *file = hold_file(handle);
     int result = read_file(file, offset, size, data, op);
     if (result && is_worth_another(&op->error)) {
         struct pf_error failure = op->error;
@@ -342,14 +343,14 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         return read_packed(handle, offset, size, data, op);
     if (handle->walk)
         return pf_op_errno(op, read_on(handle, size, data, &op->error));
-    if (!handle->file) {
-        if (offset < handle->size) {
-            data->bytes = handle->bytes + offset;
-            data->size = size < handle->size - offset ? size : handle->size - (size_t)offset;
-        }
-        return 0;
+    struct pf_file *file = hold_file(handle);
+    if (file)
+        return read_generated(handle, file, offset, size, data, op);
+    if (offset < handle->size) {
+        data->bytes = handle->bytes + offset;
+        data->size = size < handle->size - offset ? size : handle->size - (size_t)offset;
     }
-    return read_generated(handle, offset, size, data, op);
+    return 0;
 }
 
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data, struct pf_op *op)
@@ -358,7 +359,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
     PF_RETRY_FOR_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, op));
     if (result || !handle->version || !handle->fs->options.others)
         return result;
-    struct pf_file *file = handle->file ? hold_file(handle) : NULL;
+    struct pf_file *file = hold_file(handle); /* NULL: handle->profile is never replaced */
     struct pf_access now =
         pf_version_access(handle->fs, handle->version, file ? pf_file_profile(file) : handle->profile);
     if (file)
