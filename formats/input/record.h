@@ -27,7 +27,11 @@ struct pf_source {
     bool lists;                  /* access control lists are taken into account */
     pf_matters *matters;         /* selects the names in the source's folder that can be inputs; NULL: all */
 
-    struct pf_lock lock; /* guards the members below and `file`, `view` of inputs; never held during I/O */
+    /*
+     * Guards the members below, and `present`, `counted`, `file`, `idle` and `view` of each recorded input; never held during
+     * I/O. The stamp of a recorded input is immutable.
+     */
+    struct pf_lock lock;
     struct pf_source_folders *folders; /* NULL: the source is closed */
     unsigned uses;                     /* number of users; files stay open while it is not 0 */
     bool idle;                         /* files were closed by pf_source_close_files */

@@ -268,8 +268,10 @@ static struct pf_input_file *source_open_regular(struct pf_source *source, const
 /* Sets the open file of an input. If the input is recorded, the caller holds its source's lock. */
 static void set_file(struct pf_input *input, struct pf_input_file *file)
 {
-    input->present = true;
-    input->stamp = pf_stamp_of(&file->opened.st);
+    if (!input->present) {
+        input->present = true;
+        input->stamp = pf_stamp_of(&file->opened.st);
+    }
     input->disk = file->held.size;
     input->file = file;
     if (input->idle)
