@@ -157,7 +157,7 @@ static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *vers
     struct pf_profile *profile = NULL;
     if (no_memory)
         pf_fail_memory(error);
-    else if (path)
+    else if (path) /* inputs: read without the lock, since a version that is not loaded keeps them */
         profile = pf_profile_at(&fs->env, version->driver, path, &version->st, &version->inputs, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
