@@ -15,7 +15,7 @@ extern const struct pf_driver marked_driver, beside_driver;
 #include "fs/tree/listing.h"
 #include "tests/unit/vfs_fixture.h"
 
-static time_t later; /* seconds that have passed since the test began */
+static _Atomic time_t later; /* seconds that have passed since the test began; the threads of a pool read it, too */
 
 /* All files are an hour old, so their times are settled. */
 int clock_gettime(clockid_t clock, struct timespec *now)
