@@ -69,19 +69,13 @@ static int open_profile(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-/* Frees everything that open_profile and passes have made. */
-static void close_profile(struct pf_profile *profile)
+/* Frees what open_profile makes before it restores cached results. */
+static void close_model(struct pf_profile *profile)
 {
-    pf_file_texts_free(profile);
-    free(profile->facts);
-    for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        pf_table_sizes_free(profile->table_sizes[t]);
-    pf_profile_free_aggregates(profile);
     for (size_t n = 0; n < PF_NAMED; n++) {
         pf_dirnames_free(profile->names[n]);
         profile->names[n] = NULL;
     }
-    free(profile->context_dir_size);
     pf_model_end(&profile->model);
     profile->model = (struct pf_model){0};
 }
@@ -91,7 +85,7 @@ int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error)
     int result = pf_source_reopen(profile->source, error) || open_profile(profile, error) ? -1 : 0;
     atomic_fetch_add(&profile->env->opened, 1);
     if (result && profile->model.driver)
-        close_profile(profile);
+        close_model(profile);
     if (result)
         pf_source_close(profile->source);
     atomic_store(&profile->opened, !result);
@@ -130,6 +124,18 @@ void pf_profile_save(struct pf_profile *profile)
     pf_lock_drop(&profile->lock);
     if (save)
         pf_datum_put_passes(profile);
+}
+
+/* Frees everything that open_profile and passes have made. */
+static void close_profile(struct pf_profile *profile)
+{
+    pf_file_texts_free(profile);
+    free(profile->facts);
+    for (size_t t = 0; t < PF_TABLES_MAX; t++)
+        pf_table_sizes_free(profile->table_sizes[t]);
+    pf_profile_free_aggregates(profile);
+    free(profile->context_dir_size);
+    close_model(profile);
 }
 
 static void end_profile(struct pf_profile *profile)
