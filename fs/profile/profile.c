@@ -192,8 +192,8 @@ struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *dri
         return NULL;
     profile->device = st ? st->st_dev : 0;
     profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
-    bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
-    if (others || (!pf_datum_get_tree(profile) && pf_profile_open_here(profile, error))) {
+    bool differ = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
+    if (differ || (!pf_datum_get_tree(profile) && pf_profile_open_here(profile, error))) {
         pf_profile_release(profile);
         return NULL;
     }
