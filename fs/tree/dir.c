@@ -438,7 +438,7 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
     entry->ino = pf_shown_ino(dir->entry, name);
     if (want_attr) {
         pf_lock_take(&fs->lock);
-        if (pf_entry_look_up(fs, dir->entry, name, info, attr))
+        if (pf_entry_register(fs, dir->entry, name, info, attr))
             attr->st.st_ino = 0;
         pf_lock_drop(&fs->lock);
     }

@@ -35,8 +35,8 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
         attr->attr_seconds = 0;
 }
 
-int pf_entry_look_up(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
-                     struct pf_attr *attr)
+int pf_entry_register(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
+                      struct pf_attr *attr)
 {
     pf_assert_held(&fs->lock);
     if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
@@ -144,7 +144,7 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     pf_folder_free(open);
     pf_lock_take(&fs->lock);
     if (!result && !found_virtual)
-        result = pf_entry_look_up(fs, folder, name, &info, attr);
+        result = pf_entry_register(fs, folder, name, &info, attr);
     else if (result == ENOENT)
         pf_version_gone(fs, folder, name);
     pf_entry_release_locked(fs, folder);

@@ -407,8 +407,8 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino);
  * Completes the look-up of a classified name: creates or updates its entry and, for a profile, its version; adds a look-up
  * reference, and fills *attr. Returns ENOENT if the entry is hidden, or ENOMEM. Called with fs->lock held.
  */
-int pf_entry_look_up(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
-                  struct pf_attr *attr);
+int pf_entry_register(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
+                      struct pf_attr *attr);
 /* Attributes of a node inside a profile. An unknown size is computed by a pass if may_wait is set; otherwise EAGAIN. */
 int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
                      struct pf_attr *attr, struct pf_op *op);
