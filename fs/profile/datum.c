@@ -370,6 +370,7 @@ bool pf_datum_get_tree(struct pf_profile *profile)
     char *bytes = has_a_key(profile)
                       ? pf_datum_get(profile, profile->key, PF_DATUM_TREE, 0, &size, &profile->access)
                       : NULL;
+    /* caches_tree is asked after the read, which records the inputs that it counts. */
     bool valid = bytes && caches_tree(profile) && pf_cached_unpack(&profile->cached, bytes, size);
     free(bytes);
     if (!valid)
