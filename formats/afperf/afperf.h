@@ -67,7 +67,7 @@ struct afperf_run {
     uint64_t nanoseconds; /* length of a tick; 1 if unknown */
 
     size_t pauses, n_pauses;              /* range in model->pauses */
-    uint64_t events, n_events, n_regions; /* range of moments in TIMELINE; number of regions in it */
+    uint64_t events, n_events, n_regions; /* range in TIMELINE; number of regions in this range */
     uint32_t first_section;               /* its first section; AFPERF_NONE: it has no sections */
 };
 

@@ -5,7 +5,7 @@
 
 /* ---- the rows of threads --------------------------------------------------------------------------- */
 
-/* Cursor state for values and samples. Entries (see tables.h) and samples are numbered across all threads (enum hpc_rows). */
+/* Cursor state for values and samples. Entries (see tables.h) and samples each have one numbering over all threads. */
 struct thread_reader {
     struct hpc_state *state;
     /* The current thread: */

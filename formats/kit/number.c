@@ -173,8 +173,8 @@ static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
 /*
  * Multiplies the mantissa by the 128-bit power of ten. The power and the product are truncated, and the mantissa may
  * lack digits, so the product is too small by less than `slack`. The result is correct if the product and product +
- * slack round to the same double. Returns false if they may not, which practically never happens for random numbers of
- * up to 19 digits, or if the result is not a normal double.
+ * slack round to the same double. Returns false if they may not (practically never for random numbers of up to
+ * 19 digits) or if the result is not a normal double.
  */
 static inline bool from_product(const struct decimal *decimal, double *value)
 {

@@ -101,7 +101,7 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
-/* Adds a row to model->warnings. If earlier runs have filled the table, adds fatal notes only, and a row `more` once. */
+/* Adds a row to model->warnings. A note that is not fatal becomes `more` as row PF_NOTES_MAX, and is dropped beyond. */
 static int add_warning(struct pf_model *model, const struct pf_note *note, const char *text,
                        struct pf_error *error)
 {

@@ -154,7 +154,7 @@ static bool is_trouble(int result)
     return kind != SQLITE_OK && kind != SQLITE_ERROR;
 }
 
-/* Looks up a column in the parsed schema. Returns SQLITE_OK if the table, which must not be virtual, is no view and has it. */
+/* Looks up a column in the parsed schema: SQLITE_OK if it exists in a table that is no view. The table must not be virtual. */
 static int look_for(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
 {
     const char *collation;

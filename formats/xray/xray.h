@@ -161,7 +161,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative; /* number of contexts of a thread, or of records (profiling.c), with ticks below 0 */
+    uint64_t negative; /* number of (thread, context) pairs or records (profiling.c) with ticks below 0 */
 };
 
 /*

@@ -143,7 +143,7 @@ static void remove_database(const struct pf_cache *cache)
     }
 }
 
-/* Deletes the cache files (*.pfc, one per profile and archive) of versions that did not use a database. */
+/* Deletes the cache files (*.pfc, one per profile and archive) of releases that did not use a database. */
 static void remove_old_files(const struct pf_cache *cache)
 {
     DIR *listing = opendir(cache->folder);

@@ -140,7 +140,7 @@ static void close_profile(struct pf_profile *profile)
 
 static void end_profile(struct pf_profile *profile)
 {
-    pf_may_block(); /* writes to the cache, and closes files of SOURCE */
+    pf_may_block(); /* end_profile writes to the cache and closes files of SOURCE */
     pf_profile_save(profile);
     if (atomic_load(&profile->opened))
         close_profile(profile);

@@ -326,7 +326,7 @@ pf_metric_record pf_hot_record, pf_folded_record, pf_modules_record, pf_files_re
 /* The `measure` operation of stacks.folded. */
 int pf_folded_measure(struct pf_walk *base, uint64_t *size, struct pf_error *error);
 
-/* Appends a view whose text is short for any profile. Returns 0, or -1 with *error filled. */
+/* Appends the whole text of a view. Returns 0, or -1 with *error filled. */
 typedef int pf_metric_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
                            struct pf_error *error);
 pf_metric_text pf_tree_text, pf_bottom_up_text, pf_groups_text;

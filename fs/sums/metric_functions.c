@@ -284,7 +284,7 @@ static int sum_contexts(struct pf_values *values, struct numbering *numbering, s
 }
 /* ---- from a table of edges ---------------------------------------------------------------------- */
 
-/* Column indexes of the table of edges. */
+/* The table of edges: rows and column indexes. */
 struct edges {
     const struct pf_rows *rows;
     size_t metric, caller, callee, inclusive;

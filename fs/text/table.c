@@ -249,7 +249,7 @@ static void name_context(struct table_walk *walk, int64_t context)
     }
 }
 
-/* Moves to the next row. walk->cells are the driver's cells; walk->named is up to date. */
+/* Reads the next row: the driver's cells into walk->cells; updates walk->named. */
 static inline int walk_step(struct table_walk *walk, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);

@@ -390,7 +390,7 @@ bool pf_reaper_wants(const struct pf_fs *fs)
 }
 
 /*
- * Queues tasks that close the files of idle profiles, or, if none of these has open files, tasks that close idle profiles.
+ * Queues tasks that close the files of idle profiles or, if that queues none, tasks that close idle profiles.
  * Returns the number of tasks. Called with fs->lock held.
  */
 static size_t pick_for_descriptors(struct pf_fs *fs)

@@ -69,7 +69,7 @@ static void test_changes(const char *name, char *text, size_t size, size_t step)
     remove_folder(&p);
 }
 
-/* All record types, with and without ids, in a text with repeated version headers. */
+/* All record types but SectionAggregate, with and without ids, with repeated version headers. */
 static char *mixed_text(size_t *size)
 {
     char *text = NULL;

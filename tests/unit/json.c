@@ -24,7 +24,7 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
     return (ssize_t)got;
 }
 
-/* Prints tokens as the words { } [ ] .name "string" 'number' true false null. `~` marks replaced bytes, `...` truncated text. */
+/* Prints a token: { } [ ] .name "string 'number true false null. `~`: replaced bytes; `...`: cut. Over 200 bytes: the size. */
 static void describe(FILE *out, const struct pf_json_token *token)
 {
     static const char *const words[] = {"", "{", "}", "[", "]", ".", "\"", "'", "true", "false", "null"};
