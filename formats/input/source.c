@@ -205,10 +205,8 @@ struct pf_access pf_source_access(struct pf_source *source)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/*
- * Fills *stamp with the current version of an input; all zero if there is no such listing or regular file. Returns 0,
- * or an errno value on a transient error (pf_is_transient).
- */
+/* Fills *stamp with the current version of an input; all zero if there is no such listing or regular file. Returns 0, or an
+ * errno value on a transient error (pf_is_transient). */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct pf_input_place place;
@@ -279,10 +277,7 @@ static void set_file(struct pf_input *input, struct pf_input_file *file)
     input->idle = false;
 }
 
-/*
- * Records an open file and takes ownership of it. Closes it on failure, or if another thread has opened the input
- * meanwhile.
- */
+/* Records an open file and takes ownership of it. Closes it on failure, or if another thread has opened the input meanwhile. */
 static int record_file(struct pf_source *source, const char *name, bool counted, struct pf_input_file *file,
                        struct pf_input **input, struct pf_error *error)
 {
@@ -309,10 +304,8 @@ static int record_file(struct pf_source *source, const char *name, bool counted,
     return result;
 }
 
-/*
- * Records as absent a file that cannot be opened, with its present stamp, so that a later change makes the source
- * stale. *error is the reason. If *error is transient, nothing is recorded.
- */
+/* Records as absent a file that cannot be opened, with its present stamp, so that a later change makes the source stale. *error is
+ * the reason. If *error is transient, nothing is recorded. */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_stamp stamp = {0};
