@@ -64,9 +64,9 @@ static void add_location_fields(struct pf_run *run, const struct pf_cube *cube, 
  * Ways to name locations. They are tried in this order until all names are unique, since locations of different processes
  * often have the same name.
  */
-enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
+enum location_naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
 
-static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enum naming how,
+static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enum location_naming how,
                                     char text[NAME_ROOM])
 {
     const struct pf_cell *name = &cube->locations[id].cells[PF_CUBE_LOCATION_NAME],
@@ -81,7 +81,7 @@ static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enu
 }
 
 /* Replaces the rows by one row per location. Stops at a name that is empty or not unique, and returns false. */
-static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, enum naming how,
+static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, enum location_naming how,
                                struct pf_rows *rows)
 {
     char text[NAME_ROOM];
@@ -112,7 +112,7 @@ void pf_cubex_set_threads(struct pf_run *run)
     struct pf_partitions *partitions = &run->model->partitions;
     struct pf_rows *items = PF_OWN(run, pf_rows_new(2), pf_rows_free),
                    *rows = PF_OWN(run, pf_rows_new(FIELDS), pf_rows_free);
-    enum naming how = AS_IN_FILE;
+    enum location_naming how = AS_IN_FILE;
     while (!add_location_names(run, cube, how, items) && how < WITH_ID)
         how++;
     add_location_fields(run, cube, rows);

@@ -96,7 +96,7 @@ static void take_date_and_clock(struct pf_slice *text)
 }
 
 /* Takes the time. Sets header->rest to the remaining text. */
-static bool take_time(struct pf_slice *text, struct perf_header *header)
+static bool take_event_time(struct pf_slice *text, struct perf_header *header)
 {
     struct pf_slice left = *text, word = pf_take_word(&left);
     if (!is_time(word))
@@ -115,7 +115,7 @@ static void take_fields(const char *line, struct pf_slice text, struct perf_head
     bool has_cpu = take_cpu(line, header->tid, &text);
     take_misc(has_cpu || pf_size(header->tid), &text, header);
     take_date_and_clock(&text);
-    bool timed = take_time(&text, header);
+    bool timed = take_event_time(&text, header);
     struct pf_slice after_period = text, period = pf_take_word(&after_period);
     if (perf_is_number(period) && perf_take_event(&after_period, timed, header)) {
         header->period = period;

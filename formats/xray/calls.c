@@ -111,7 +111,7 @@ static inline void enter_call(struct reader *reader, uint32_t function, const st
 static inline void close_call(struct reader *reader, uint64_t tsc)
 {
     struct xray_call *call = xray_stack_pop(&reader->stack);
-    union pf_measure *measures = xray_model_at(&reader->model, call->context);
+    union xray_measure *measures = xray_model_at(&reader->model, call->context);
     uint64_t duration = xray_duration(call, tsc), before = (uint64_t)measures[XRAY_TICKS].i;
     uint64_t ticks = before + duration - call->inside;
     call[-1].inside += duration;
@@ -160,7 +160,7 @@ static void end_open_calls(struct reader *reader)
     uint64_t inside = 0;
     while (reader->stack.depth) {
         const struct xray_call *call = xray_stack_pop(&reader->stack);
-        union pf_measure *measures = xray_model_at(&reader->model, call->context);
+        union xray_measure *measures = xray_model_at(&reader->model, call->context);
         inside += call->inside;
         measures[XRAY_TICKS_INC].i = (int64_t)((uint64_t)measures[XRAY_TICKS_INC].i + inside);
         measures[XRAY_OPEN].i = 1;

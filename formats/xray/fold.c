@@ -15,7 +15,7 @@ enum { MEASURES_AT = sizeof(uint32_t) };
 
 static size_t fold_record_size(const struct xray_fold *fold)
 {
-    return MEASURES_AT + fold->measures * sizeof(union pf_measure);
+    return MEASURES_AT + fold->measures * sizeof(union xray_measure);
 }
 
 struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
@@ -65,7 +65,7 @@ static void take_fold_record(struct xray_fold *fold, uint32_t context, unsigned 
  */
 static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
-    enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
+    enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union xray_measure) };
     unsigned char records[AT_ONCE * RECORD_MAX];
     size_t size = fold_record_size(fold), n = 0;
     for (uint32_t i = 0; i < fold->n_touched; i++) {
@@ -296,7 +296,7 @@ static const void *measures_of(const struct xray_fold *fold, struct fold_look *l
 
 static struct pf_cell derived_value(const struct pf_derivation *how, const unsigned char *measures)
 {
-    union pf_measure value, present;
+    union xray_measure value, present;
     memcpy(&value, measures + how->measure * sizeof value, sizeof value);
     memcpy(&present, measures + how->present * sizeof present, sizeof present);
     if (!present.i && !value.i)

@@ -17,7 +17,7 @@
 
 /* A measure of a record. A record has at most PF_MEASURES_MAX measures. */
 #define PF_MEASURES_MAX 8
-union pf_measure {
+union xray_measure {
     int64_t i;
     double d;
 };
@@ -31,7 +31,7 @@ struct xray_fold {
     uint64_t *starts; /* first record of each partition, and the number of records: partitions + 1 items */
     size_t partitions, starts_room;
 
-    union pf_measure *open; /* measures of each context's record in the open partition */
+    union xray_measure *open; /* measures of each context's record in the open partition */
     bool *is_touched;       /* whether each context has a record in the open partition */
     uint32_t *touched;      /* the contexts with a record, in the order of their first touch */
     /* Items of open[]; of is_touched[] and of touched[]; used items of touched[]. */
@@ -65,11 +65,11 @@ int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *er
  * Returns the record of a context in the open partition, and adds a zeroed one if there is none; NULL with *error
  * filled. The record is valid until the next call.
  */
-static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
+static inline union xray_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {
     if (context >= fold->room && xray_fold_grow(fold, context, error))
         return NULL;
-    union pf_measure *measures = fold->open + (size_t)context * fold->measures;
+    union xray_measure *measures = fold->open + (size_t)context * fold->measures;
     if (!fold->is_touched[context]) {
         fold->is_touched[context] = true;
         fold->touched[fold->n_touched++] = context;

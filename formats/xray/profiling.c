@@ -117,7 +117,7 @@ static void add_path_values(struct contexts *contexts, const unsigned char *byte
 {
     uint64_t calls = pf_u64(bytes, contexts->state->header.big_endian);
     uint64_t ticks = pf_u64(bytes + 8, contexts->state->header.big_endian);
-    union pf_measure *measures = xray_model_at(&contexts->model, context_of_path(contexts));
+    union xray_measure *measures = xray_model_at(&contexts->model, context_of_path(contexts));
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
     measures[TICKS].i = (int64_t)((uint64_t)measures[TICKS].i + ticks);
     measures[PRESENT].i = 1;

@@ -177,9 +177,9 @@ int xray_model_end(struct xray_model *model, struct pf_model *profile, int faile
 uint32_t xray_model_context(struct xray_model *model, uint32_t parent, uint32_t id, uint32_t name);
 
 /* Returns the record of a context in the open partition, as xray_fold_at does. */
-static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t context)
+static inline union xray_measure *xray_model_at(struct xray_model *model, uint32_t context)
 {
-    union pf_measure *measures = xray_fold_at(model->fold, context, model->run->error);
+    union xray_measure *measures = xray_fold_at(model->fold, context, model->run->error);
     if (!measures)
         pf_run_fail(model->run);
     return measures;

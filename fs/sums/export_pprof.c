@@ -61,7 +61,7 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
 enum pprof_stage { HEAD, SAMPLES, LOCATIONS, STRINGS, OVER };
 
 /* The key of a pprof location. Contexts with the same key share one location. */
-struct pprof_location {
+struct exported_location {
     uint32_t name, file, line;
 };
 
@@ -70,7 +70,7 @@ struct pprof_walk {
     const struct pf_model *model;
     const struct pf_aggregate *aggregate;
     uint32_t *location_of; /* by context */
-    struct pprof_location *locations;
+    struct exported_location *locations;
     size_t n_locations;
     uint32_t *outer;   /* see pf_find_outer */
     unsigned *metrics; /* the exported metrics */
@@ -173,7 +173,7 @@ static void add_pprof_sample(struct pprof_walk *walk, uint32_t context, struct p
 /* Adds a location and its function; there is one function per location. */
 static void add_pprof_location(struct pprof_walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct pprof_location *location = &walk->locations[number];
+    const struct exported_location *location = &walk->locations[number];
     uint64_t id = (uint64_t)number + 1;
     put_varint_field(&walk->part, 1, id);
     put_varint_field(&walk->part, 2, location->line);
@@ -309,7 +309,7 @@ uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggreg
 
 static bool is_pprof_location(const void *of, uint32_t number, const void *key)
 {
-    return !memcmp((const struct pprof_location *)of + number, key, sizeof(struct pprof_location));
+    return !memcmp((const struct exported_location *)of + number, key, sizeof(struct exported_location));
 }
 
 static int number_locations(struct pprof_walk *walk, struct pf_hash_table *table, struct pf_error *error)
@@ -317,7 +317,7 @@ static int number_locations(struct pprof_walk *walk, struct pf_hash_table *table
     const struct pf_tree *tree = walk->model->contexts;
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
-        struct pprof_location location = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+        struct exported_location location = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
                                           tree->line ? tree->line[i] : 0};
         uint64_t hash = pf_siphash(0, &location, sizeof location);
         int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->locations, &location);

@@ -40,7 +40,7 @@ static bool is_touched(unsigned partition, uint32_t context)
 static void fold_event(struct xray_fold *fold, unsigned partition, uint32_t context)
 {
     struct pf_error error;
-    union pf_measure *record = xray_fold_at(fold, context, &error);
+    union xray_measure *record = xray_fold_at(fold, context, &error);
     record[CALLS].i += context % 5 == 4 ? 0 : partition + 1;
     if (context % 2) {
         record[SECONDS].d += 0.25 * context;
@@ -263,7 +263,7 @@ static void test_many_contexts(void)
     for (uint32_t c = 0; c < 300000; c += 2)
         xray_fold_at(fold, c, &error)[0].i = c + 1;
     xray_fold_end_partition(fold, &error);
-    union pf_measure *again = xray_fold_at(fold, 4, &error);
+    union xray_measure *again = xray_fold_at(fold, 4, &error);
     ok(again[0].i == 0, "records are zero at the start of the next partition");
     again[0].i = 7;
     xray_fold_end_partition(fold, &error);
