@@ -136,6 +136,7 @@ if [ "$(id -u)" = 0 ]; then
         ok "without close_range (error $error) a signal ends the server" ended $!
         ok "without close_range (error $error) a signal removes the mount" is_gone
         with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
+        timeout 20 test -d "$mnt/$heat/tables" # answered after the unmounter is forked
         kill -KILL $!
         for try in $(seq 1000); do is_mounted || break; sleep 0.02; done
         ok "without close_range (error $error) the unmounter of a killed server unmounts" is_gone
