@@ -121,8 +121,8 @@ struct pf_table {
     enum pf_stage stage; /* to be loaded before a cursor is opened */
     unsigned flags;
     const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows */
-    /* What the ops read; owned by the driver. Without ops, it is the address of a pointer to struct pf_rows; with pf_sums_cursor or
-     * pf_stored_cursor, of one to struct pf_sums or pf_stored. Loading `stage` sets the pointer. */
+    /* Data for the ops; owned by the driver. Without ops: a struct pf_rows **. With pf_sums_cursor: a struct pf_sums **. With
+     * pf_stored_cursor: a struct pf_stored **. Loading `stage` sets the inner pointer. */
     const void *data;
 };
 

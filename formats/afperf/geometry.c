@@ -81,8 +81,8 @@ static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 /* ---- nesting ------------------------------------------------------------------------------------ */
 
 /*
- * A record of the sorter. Of the regions that start at the same time, the longest comes first, since it contains the others. Regions with
- * equal extents stay in file order.
+ * A record of the sorter. If regions start at the same time, the longest comes first, since it contains the others. Regions with equal
+ * extents stay in file order.
  */
 struct extent {
     uint64_t run, start, inverted_stop;

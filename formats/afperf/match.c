@@ -108,7 +108,7 @@ struct matching {
     bool any;
 
     PF_LIST(struct match) open; /* starts that have not been stopped */
-    /* Stops. Those from index first_stop on are waiting, and those from segment_stop on belong to the current segment. */
+    /* Stops. From index first_stop on they are waiting; from segment_stop on they belong to the current segment. */
     PF_LIST(struct match) stops;
     size_t first_stop, segment_stop;
     /* Places of waiting data. Once the id has had a start, all are from the current segment. */

@@ -97,7 +97,7 @@ static void name_nameless_function(const struct meta_tree_reading *reading, stru
 
 /*
  * Reads record i of a list. The record of a function is u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags.
- * That of a module or file is u32 flags, padding, u64 path.
+ * The record of a module or file is u32 flags, padding, u64 path.
  */
 static void read_item_record(struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
 {

@@ -110,7 +110,7 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
                                                        : intern_symbol(names, symbol, size, string, error);
 }
 
-/* For qsort: by id. Of one id, items with a string come before those without. */
+/* For qsort: by id. If ids are equal, an item with a string comes before an item without one. */
 static int by_named_id(const void *left, const void *right)
 {
     const struct xray_named *a = left, *b = right;

@@ -7,7 +7,7 @@
 
 #include "formats/kit/utf8.h"
 
-/* The style sheet sets the colours of the dark scheme. Those of the light scheme are attributes of the elements, so that viewers
+/* The style sheet sets the colours of the dark scheme. The light colours are attributes of the elements, so that viewers
  * without style sheets show them. */
 static const char style[] = "<style>\n"
                             "svg { max-width: 100%; min-width: 900px; height: auto; background: #ffffff }\n"

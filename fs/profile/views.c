@@ -23,8 +23,8 @@
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
 /*
- * What must be loaded before a view is readable, if the stage depends on the format: the stage that provides these items, rows or
- * sums.
+ * Parts of a model whose stage depends on the format. A view that needs such a part is readable once the stage that provides the
+ * part is loaded.
  */
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
