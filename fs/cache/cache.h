@@ -49,25 +49,14 @@ struct pf_cache_head {
     bool (*includes)(const struct pf_cache_head *head, const struct pf_cache_head *other);
 };
 
-/* A datum to store. The bytes are borrowed. */
-struct pf_cache_value {
-    uint64_t source, number;
-    enum pf_datum type;
-    const void *bytes;
-    size_t size;
-};
-
-enum {
-    PF_CACHE_DAYS = 90, /* default age in days after which unused sources are dropped */
-    PF_CACHE_BATCH = 64 /* maximum number of data in one pf_cache_put_all */
-};
+enum { PF_CACHE_DAYS = 90 }; /* default age in days after which unused sources are dropped */
 
 /* The name of the database in its folder. */
 #define PF_CACHE_NAME "profiles.db"
 
 /* Returns a cache in this folder (borrowed). NULL: out of memory. The first access opens the database; only a write creates it. */
 struct pf_cache *pf_cache_new(const char *folder);
-/* Closes the database and frees the cache. NULL: no-op. */
+/* Writes the queue, closes the database and frees the cache. NULL: no-op. */
 void pf_cache_free(struct pf_cache *cache);
 
 /* Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. */
@@ -82,12 +71,14 @@ char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, 
 /*
  * Stores a datum, replacing an older one. In a datum of type TREE or PASSES, stored fields that `value` lacks are kept as long as the
  * datum takes at most 1 MB (pf_fields_merge). No-op if the buffer has failed or exceeds 64 MB.
+ *
+ * A datum of up to 1 MB is copied to a queue, since a transaction costs more than the data of most profiles. The queue is written in one
+ * transaction: when it is full (64 data, or 1 MB), by pf_cache_flush, and before a datum of a queued source is read.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);
-/* Stores n data, at most PF_CACHE_BATCH, in one transaction. Stores none if one of them exceeds 1 MB. */
-void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
-                      const struct pf_cache_value *values, size_t n);
+/* Writes the queue. NULL: no-op. */
+void pf_cache_flush(struct pf_cache *cache);
 
 /*
  * Drops the sources that were not used for more than `days` days and, while the database takes more than `limit` bytes, the least recently

@@ -169,15 +169,6 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     return reading.bytes;
 }
 
-char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
-                   struct pf_buf *head)
-{
-    pf_db_take(cache);
-    char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size, head) : NULL;
-    pf_lock_drop(&cache->lock);
-    return value;
-}
-
 /* ---- writing ------------------------------------------------------------------------------------ */
 
 static bool put_part(struct pf_cache *cache, const struct pf_cache_value *value, int part, const void *bytes,
@@ -307,50 +298,83 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
     return written;
 }
 
-void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
-                      const struct pf_cache_value *values, size_t n)
+/* ---- the queue; with the lock held -------------------------------------------------------------- */
+
+static bool is_queued(const struct pf_cache *cache, uint64_t source)
 {
-    bool written = true;
-    pf_db_take(cache);
-    if (n && open_for_writing(cache) && pf_db_begin(cache)) {
-        for (size_t i = 0; i < n && written; i++)
-            written = values[i].size <= PART_MAX &&
-                      set_head(cache, values[i].source, head ? head : &no_head) &&
-                      put_small(cache, &values[i]);
-        pf_db_end(cache, written);
-        cache->puts += n;
-    }
-    pf_lock_drop(&cache->lock);
+    size_t i = 0;
+    while (i < cache->queued && cache->queue[i].source != source)
+        i++;
+    return i < cache->queued;
 }
+
+/* Writes the queue in one transaction, and empties it. If the transaction fails, the data are dropped. */
+static void write_queue(struct pf_cache *cache)
+{
+    pf_assert_held(&cache->lock);
+    if (cache->queued && open_for_writing(cache) && pf_db_begin(cache)) {
+        bool written = true;
+        for (size_t i = 0; i < cache->queued && written; i++) {
+            const struct pf_cache_value *value = &cache->queue[i];
+            written = set_head(cache, value->source, &value->head) && put_small(cache, value);
+        }
+        pf_db_end(cache, written);
+        cache->puts += cache->queued;
+    }
+    while (cache->queued)
+        free((char *)(uintptr_t)cache->queue[--cache->queued].head.bytes);
+    cache->queued_bytes = 0;
+}
+
+/* Copies a datum of up to PART_MAX bytes, and its head, to the queue. No-op if memory runs out. */
+static void queue_value(struct pf_cache *cache, const struct pf_cache_value *value)
+{
+    size_t size = value->head.size + value->size;
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return;
+    memcpy(copy, value->head.bytes, value->head.size);
+    if (value->size)
+        memcpy(copy + value->head.size, value->bytes, value->size);
+    struct pf_cache_value *queued = &cache->queue[cache->queued++];
+    *queued = *value;
+    queued->head.bytes = copy;
+    queued->bytes = copy + value->head.size;
+    cache->queued_bytes += size;
+    if (cache->queued == PF_QUEUED_MAX || cache->queued_bytes > PF_QUEUED_BYTES)
+        write_queue(cache);
+}
+
+/* ---- large data --------------------------------------------------------------------------------- */
 
 /*
  * Writes a part in its own transaction; other threads can use the database between parts. Returns false on failure, or if the stored
- * head no longer equals or includes `head`. The caller must not hold the lock.
+ * head no longer equals or includes that of the datum. The caller must not hold the lock.
  */
-static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value,
-                           const struct pf_cache_head *head, int part, const void *bytes, size_t size)
+static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value, int part,
+                           const void *bytes, size_t size)
 {
     pf_db_take(cache);
     bool written = pf_db_open(cache, true) && pf_db_begin(cache);
     if (written) {
-        written =
-            stored_head(cache, value->source, head) == COVERS && put_part(cache, value, part, bytes, size);
+        written = stored_head(cache, value->source, &value->head) == COVERS &&
+                  put_part(cache, value, part, bytes, size);
         pf_db_end(cache, written);
     }
     pf_lock_drop(&cache->lock);
     return written;
 }
 
-static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
-                      const struct pf_cache_value *value)
+static void put_large(struct pf_cache *cache, const struct pf_cache_value *value)
 {
     const struct datum_total total = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_db_take(cache);
+    write_queue(cache); /* it may hold an older version of the datum */
     bool written = open_for_writing(cache) && pf_db_begin(cache);
     if (written) {
         forget(cache, value->source, value->type, value->number);
-        written = cache->connection && set_head(cache, value->source, head);
+        written = cache->connection && set_head(cache, value->source, &value->head);
         pf_db_end(cache, written);
         cache->puts++;
     }
@@ -358,22 +382,57 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
     int part = 1;
     for (size_t at = 0; written && at < value->size; at += PART_MAX, part++) {
         size_t size = value->size - at < PART_MAX ? value->size - at : PART_MAX;
-        written = put_large_part(cache, value, head, part, bytes + at, size);
+        written = put_large_part(cache, value, part, bytes + at, size);
     }
     if (written)
-        put_large_part(cache, value, head, TOTAL, &total, sizeof total);
+        put_large_part(cache, value, TOTAL, &total, sizeof total);
+}
+
+/* ---- the interface ------------------------------------------------------------------------------ */
+
+char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+                   struct pf_buf *head)
+{
+    pf_db_take(cache);
+    if (is_queued(cache, source))
+        write_queue(cache);
+    char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size, head) : NULL;
+    pf_lock_drop(&cache->lock);
+    return value;
 }
 
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
                   enum pf_datum type, uint64_t number, const struct pf_buf *buf)
 {
-    const struct pf_cache_value value = {source, number, type, buf->data, buf->size};
+    const struct pf_cache_value value = {source, number, type, buf->data, buf->size, head ? *head : no_head};
     if (buf->failed || buf->size > VALUE_MAX)
         return;
-    if (buf->size <= PART_MAX)
-        pf_cache_put_all(cache, head, &value, 1);
-    else
-        put_large(cache, head ? head : &no_head, &value);
+    if (buf->size > PART_MAX) {
+        put_large(cache, &value);
+        return;
+    }
+    pf_db_take(cache);
+    queue_value(cache, &value);
+    pf_lock_drop(&cache->lock);
+}
+
+void pf_cache_flush(struct pf_cache *cache)
+{
+    if (!cache)
+        return;
+    pf_db_take(cache);
+    write_queue(cache);
+    pf_lock_drop(&cache->lock);
+}
+
+void pf_cache_free(struct pf_cache *cache)
+{
+    if (!cache)
+        return;
+    pf_cache_flush(cache);
+    pf_db_close(cache);
+    pf_lock_destroy(&cache->lock);
+    free(cache);
 }
 
 uint64_t pf_cache_puts(struct pf_cache *cache)

@@ -48,7 +48,7 @@ struct pf_cache *pf_cache_new(const char *folder)
     return cache;
 }
 
-static void close_connection(struct pf_cache *cache)
+void pf_db_close(struct pf_cache *cache)
 {
     for (size_t s = 0; s < PF_DB_STATEMENTS; s++) {
         sqlite3_finalize(cache->statements[s]);
@@ -56,15 +56,6 @@ static void close_connection(struct pf_cache *cache)
     }
     sqlite3_close(cache->connection);
     cache->connection = NULL;
-}
-
-void pf_cache_free(struct pf_cache *cache)
-{
-    if (!cache)
-        return;
-    close_connection(cache);
-    pf_lock_destroy(&cache->lock);
-    free(cache);
 }
 
 /* ---- running SQL -------------------------------------------------------------------------------- */
@@ -231,7 +222,7 @@ static int try_open(struct pf_cache *cache, bool make)
         result = set_up(cache);
     free(path);
     if (result != SQLITE_OK)
-        close_connection(cache);
+        pf_db_close(cache);
     return result;
 }
 
@@ -239,7 +230,7 @@ void pf_db_failed(struct pf_cache *cache, int result)
 {
     if (result == SQLITE_BUSY)
         return;
-    close_connection(cache);
+    pf_db_close(cache);
     if (result == SQLITE_CORRUPT || result == SQLITE_NOTADB || result == SQLITE_ERROR ||
         result == SQLITE_SCHEMA)
         remove_database(cache);

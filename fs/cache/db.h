@@ -24,6 +24,18 @@ enum pf_statement {
     PF_DB_STATEMENTS
 };
 
+/* A datum to write. */
+struct pf_cache_value {
+    uint64_t source, number;
+    enum pf_datum type;
+    const void *bytes;
+    size_t size;
+    struct pf_cache_head head;
+};
+
+/* Limits of the queue. It may exceed PF_QUEUED_BYTES by the last datum. */
+enum { PF_QUEUED_MAX = 64, PF_QUEUED_BYTES = 1 << 20 };
+
 struct pf_cache {
     const char *folder;
     struct pf_lock lock; /* guards the members below */
@@ -32,6 +44,9 @@ struct pf_cache {
     bool keyed; /* `key` is valid: read from the database, or random */
     uint64_t key[2];
     uint64_t puts;
+    /* Data that pf_cache_put has copied and that are not yet written. Each head.bytes is an allocation that also holds the datum. */
+    struct pf_cache_value queue[PF_QUEUED_MAX];
+    size_t queued, queued_bytes;
     uint64_t retry_at; /* end of the back-off, in monotonic seconds; the database is not opened before */
 };
 
@@ -42,10 +57,12 @@ static inline void pf_db_take(struct pf_cache *cache)
     pf_lock_take(&cache->lock);
 }
 
-/* The caller of each function below, except pf_db_today, holds cache->lock. */
+/* The caller of each function below, except pf_db_today, holds cache->lock, or no other thread uses the cache. */
 
 /* Opens the database unless it is open; creates it if it is missing and `make` is true. Returns true if it is open. */
 bool pf_db_open(struct pf_cache *cache, bool make);
+/* Closes the database. No-op if it is not open. */
+void pf_db_close(struct pf_cache *cache);
 /* Handles an error of SQLite: closes the database, and deletes it if it is corrupt or foreign, otherwise sets `retry_at`. No-op for SQLITE_BUSY. */
 void pf_db_failed(struct pf_cache *cache, int result);
 /* Runs SQL whose rows are ignored. Returns SQLITE_OK or an error of SQLite; does not call pf_db_failed. */

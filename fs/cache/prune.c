@@ -77,6 +77,7 @@ static bool prune_some(struct pf_cache *cache, uint64_t limit, unsigned days)
 
 void pf_cache_prune(struct pf_cache *cache, uint64_t limit, unsigned days)
 {
+    pf_cache_flush(cache);
     while (prune_some(cache, limit, days))
         sched_yield();
 }

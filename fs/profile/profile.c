@@ -245,6 +245,7 @@ void pf_profile_count_pass(struct pf_profile *profile, uint64_t start)
     if (!save)
         return;
     pf_datum_put_passes(profile);
+    pf_cache_flush(profile->env->cache);
     pf_lock_take(&profile->lock);
     profile->saving = false;
     pf_lock_drop(&profile->lock);

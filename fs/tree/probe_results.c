@@ -126,44 +126,34 @@ struct saving {
     struct pf_buf packed;
 };
 
-/* Packs changed groups from slot *at on, at most PF_CACHE_BATCH of them, and advances *at. Returns their number. */
-static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct saving *savings)
+/* Packs the first changed group from slot *at on, and advances *at. Returns false if no group is left. */
+static bool pack_changed(struct pf_probe_results *results, size_t *at, struct saving *saving)
 {
-    size_t n = 0;
     pf_lock_take(&results->lock);
     if (results->worth < WORTH_SAVING || !results->n_changed)
         *at = GROUPS;
-    for (; n < PF_CACHE_BATCH && *at < GROUPS; ++*at) {
-        struct probe_results_group *group = &results->groups[*at];
-        if (!group->changed)
-            continue;
-        savings[n] = (struct saving){group->device, group->number, {0}};
-        pack_group(group, &savings[n].packed);
+    while (*at < GROUPS && !results->groups[*at].changed)
+        ++*at;
+    bool found = *at < GROUPS;
+    if (found) {
+        struct probe_results_group *group = &results->groups[(*at)++];
+        *saving = (struct saving){group->device, group->number, {0}};
+        pack_group(group, &saving->packed);
         group->changed = false;
         results->n_changed--;
-        n++;
     }
     pf_lock_drop(&results->lock);
-    return n;
+    return found;
 }
 
 void pf_probe_results_save(struct pf_probe_results *results)
 {
-    struct saving savings[PF_CACHE_BATCH];
-    struct pf_cache_value values[PF_CACHE_BATCH];
+    struct saving saving;
     const struct pf_cache_head head = {(const char *)&results->edition, sizeof results->edition, NULL};
-    for (size_t at = 0; results->cache && at < GROUPS;) {
-        size_t n = pack_changed(results, &at, savings), sound = 0;
-        for (size_t i = 0; i < n; i++) {
-            const struct saving *saving = &savings[i];
-            uint64_t source = probe_result_key_of(results, saving->device, saving->number);
-            if (!saving->packed.failed)
-                values[sound++] = (struct pf_cache_value){source, 0, PF_DATUM_PROBES, saving->packed.data,
-                                                          saving->packed.size};
-        }
-        pf_cache_put_all(results->cache, &head, values, sound);
-        while (n)
-            pf_buf_free(&savings[--n].packed);
+    for (size_t at = 0; results->cache && pack_changed(results, &at, &saving);) {
+        uint64_t source = probe_result_key_of(results, saving.device, saving.number);
+        pf_cache_put(results->cache, &head, source, PF_DATUM_PROBES, 0, &saving.packed);
+        pf_buf_free(&saving.packed);
     }
 }
 

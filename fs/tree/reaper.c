@@ -134,6 +134,7 @@ static void do_service_task(struct pf_fs *fs, struct pf_service_task *task)
         pf_profile_close_files(task->profile);
     if (task->kind == WRITE_CACHE) {
         pf_probe_results_save(fs->probe_results);
+        pf_cache_flush(fs->env.cache);
         prune(fs);
     }
     pf_profile_release(task->profile);
@@ -453,9 +454,19 @@ static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profil
     }
 }
 
+/* Saves and releases the profiles, and writes the data to the database. */
+static void save_profiles(struct pf_fs *fs, struct pf_profile **profiles, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pf_profile_save(profiles[i]);
+        pf_profile_release(profiles[i]);
+    }
+    pf_cache_flush(fs->env.cache);
+}
+
 void pf_fs_save(struct pf_fs *fs)
 {
-    size_t n = 0, tasks = 0;
+    size_t n = 0, n_idle = 0, tasks = 0;
     pf_probe_results_save(fs->probe_results);
     pf_lock_take(&fs->lock);
     for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
@@ -466,12 +477,14 @@ void pf_fs_save(struct pf_fs *fs)
             profiles[n++] = pf_profile_hold(task->profile);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
-        add_profiles(fs, false, profiles, &n); /* last: a hanging thread may hold the lock of a profile in use */
+        n_idle = n;
+        add_profiles(fs, false, profiles, &n);
     }
     pf_lock_drop(&fs->lock);
-    for (size_t i = 0; i < n; i++) {
-        pf_profile_save(profiles[i]);
-        pf_profile_release(profiles[i]);
+    if (profiles) {
+        save_profiles(fs, profiles, n_idle);
+        /* Saved last: a hanging thread may hold the lock of a profile in use. */
+        save_profiles(fs, profiles + n_idle, n - n_idle);
     }
     free(profiles);
 }

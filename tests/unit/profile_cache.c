@@ -236,6 +236,7 @@ static void put_part(struct process *process, uint64_t number)
     struct pf_buf text = {0};
     pf_buf_str(&text, "part");
     pf_datum_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_EXCERPT, number, &text);
+    pf_cache_flush(process->env.cache);
     pf_buf_free(&text);
 }
 
@@ -332,6 +333,7 @@ static void test_forged(const char *folder, const char *cache)
         }
         pf_cache_clear(stored); /* otherwise fields would be merged with those of the previous round */
         pf_cache_put(stored, &head, source, PF_DATUM_PASSES, 0, &forged);
+        pf_cache_flush(stored);
         pf_buf_free(&forged);
         begin(&process, folder, cache);
         struct survey survey = survey_of(&process.env, process.profile, false);
