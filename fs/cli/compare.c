@@ -135,7 +135,7 @@ static int add_run(struct comparison *comparison, unsigned run, struct pf_profil
     int metric = find_compared_metric(comparison, model);
     if (metric < 0)
         return fail_metric(comparison, model, error);
-    if (pf_profile_aggregate(profile, metric, &aggregate, &op)) {
+    if (pf_profile_aggregate_one(profile, (unsigned)metric, &aggregate, &op)) {
         *error = op.error;
         return -1;
     }

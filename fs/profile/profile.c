@@ -533,22 +533,24 @@ static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, ru
  * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. With PF_SKIMS_METRIC, one
  * pass that aggregates all metrics is faster than one pass for each further metric.
  */
-static int metric_to_make(const struct pf_profile *profile, int metric)
+static int metric_to_make(const struct pf_profile *profile, int metric, bool one)
 {
     pf_assert_held(&profile->lock);
-    bool further = profile->of_metric && profile->model.cells->flags & PF_SKIMS_METRIC;
-    return further || !pf_aggregate_is_large(&profile->model) ? -1 : metric;
+    const struct pf_model *model = &profile->model;
+    bool further = profile->of_metric && model->cells->flags & PF_SKIMS_METRIC;
+    bool separate = one ? pf_aggregate_skips_metrics(model) : pf_aggregate_is_large(model);
+    return separate && !further ? metric : -1;
 }
 
-int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
-                         struct pf_op *op)
+static int need_sums(struct pf_profile *profile, int metric, bool one, struct pf_aggregate **aggregate,
+                     struct pf_op *op)
 {
     const struct pf_node any = {PF_PPROF, 0}; /* needs the same stage as every file made from aggregates */
     if (pf_profile_ready(profile, any, op))
         return -1;
     pf_lock_take(&profile->lock);
     *aggregate = pf_aggregate_now(profile, metric);
-    int make = metric_to_make(profile, metric);
+    int make = metric_to_make(profile, metric, one);
     pf_lock_drop(&profile->lock);
     if (*aggregate)
         return 0;
@@ -556,4 +558,16 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
         return -1;
     *aggregate = pf_profile_aggregate_now(profile, metric);
     return 0;
+}
+
+int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
+                         struct pf_op *op)
+{
+    return need_sums(profile, metric, false, aggregate, op);
+}
+
+int pf_profile_aggregate_one(struct pf_profile *profile, unsigned metric, struct pf_aggregate **aggregate,
+                             struct pf_op *op)
+{
+    return need_sums(profile, (int)metric, true, aggregate, op);
 }

@@ -166,11 +166,16 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
  * metrics (metric < 0), or at least those of one metric and the metrics that its views need. If pf_aggregate_is_large,
  * each metric has its own pass and aggregates. Exception: if the table of values has PF_SKIMS_METRIC, only the first metric
  * requested has its own pass, and the next request aggregates all metrics. Results are borrowed from the profile.
+ *
+ * pf_profile_aggregate_one is for a profile of which other metrics are unlikely to be requested: if the pass can skip their
+ * data, it aggregates one metric even if the aggregates are small.
  */
 int pf_profile_table_sizes(struct pf_profile *profile, size_t table, struct pf_table_sizes **sizes,
                            struct pf_op *op);
 int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
                          struct pf_op *op);
+int pf_profile_aggregate_one(struct pf_profile *profile, unsigned metric, struct pf_aggregate **aggregate,
+                             struct pf_op *op);
 
 /*
  * An excerpt holds the data of one profile for tables over many profiles. It is stored in the database, and valid while

@@ -321,7 +321,7 @@ static void visit_run(struct run_visits *visits, unsigned i)
     struct pf_profile *profile = pf_excerpt_open(visits->fs, listed->path, &listed->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, comparison->metric) : -1;
-    bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
+    bool there = metric >= 0 && !pf_profile_aggregate_one(profile, (unsigned)metric, &aggregate, &op);
     /* Before the turn, make the order that add_run_values needs: other threads may wait during the turn. */
     struct pf_order *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))

@@ -185,8 +185,7 @@ struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *e
     return make_aggregate(model, -1, error);
 }
 
-/* True if a pass over one metric's values can skip the data of other metrics. */
-static bool can_skip_metrics(const struct pf_model *model)
+bool pf_aggregate_skips_metrics(const struct pf_model *model)
 {
     return model->cells && model->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
 }
@@ -196,13 +195,13 @@ bool pf_aggregate_is_large(const struct pf_model *model)
     enum { SHARE = 8, VALUES = 1 << 20 };
     uint64_t contexts = model->contexts ? model->contexts->count : 0;
     uint64_t sums = contexts * model->n_metrics, partitions = pf_rows_count(model->partitions.items);
-    return can_skip_metrics(model) && model->n_metrics > 1 &&
+    return pf_aggregate_skips_metrics(model) && model->n_metrics > 1 &&
            (sums > model->options->cache / SHARE / PF_CONTEXT_SLOT_SIZE || sums > VALUES / (partitions + 1));
 }
 
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error)
 {
-    return make_aggregate(model, can_skip_metrics(model) ? (int64_t)metric : -1, error);
+    return make_aggregate(model, pf_aggregate_skips_metrics(model) ? (int64_t)metric : -1, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */

@@ -44,8 +44,10 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
  * exceeded when an order was made or released. The caller should then free the aggregates of idle profiles. */
 bool pf_budget_was_exceeded(void);
 
-/* True if aggregating all metrics at once would be slow or would use a large part of the memory budget, and a pass over one
- * metric's values can skip the data of other metrics (PF_SEEKS_METRIC, PF_SKIMS_METRIC). The contexts must be loaded. */
+/* True if a pass over one metric's values can skip the data of other metrics (PF_SEEKS_METRIC, PF_SKIMS_METRIC). */
+bool pf_aggregate_skips_metrics(const struct pf_model *model);
+/* True if such a pass is possible, and aggregating all metrics at once would be slow or would use a large part of the memory
+ * budget. The contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
 /* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa. Returns PF_NO_PARTNER if there is

@@ -408,6 +408,23 @@ static void test_many_contexts(const char *folder, bool skims)
     env_end(&many);
 }
 
+/* As for a comparison of many profiles, of which no other metric is requested. */
+static void test_one_metric(const char *folder, unsigned skips)
+{
+    struct pf_env env;
+    struct pf_op op = PF_OP;
+    struct pf_aggregate *aggregate = NULL;
+    control = (struct control){.skips = skips};
+    env_init(&env, NULL);
+    struct pf_profile *profile = profile_in(&env, folder, &op.error);
+    ok(!pf_profile_aggregate_one(profile, 1, &aggregate, &op) && aggregate, "one metric is aggregated");
+    ok(!pf_profile_aggregate_now(profile, 0) == (skips != 0),
+       skips ? "metrics that can be skipped are left out even if contexts are few"
+             : "metrics that cannot be skipped are aggregated with it");
+    pf_profile_release(profile);
+    env_end(&env);
+}
+
 /* The aggregate of metric 0 needs the values of metric 1, but does not serve as the aggregate of metric 1. */
 static void test_leaning_metrics(const char *folder)
 {
@@ -444,6 +461,8 @@ int main(void)
     test_one_of_many(folder);
     test_many_contexts(folder, false);
     test_many_contexts(folder, true);
+    test_one_metric(folder, 0);
+    test_one_metric(folder, PF_SEEKS_METRIC);
     test_leaning_metrics(folder);
     test_broken(folder);
     temp_dir_remove(folder);
