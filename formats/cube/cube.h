@@ -227,7 +227,7 @@ struct pf_cube_sums {
     const struct pf_cube_columns *columns;      /* to read one location from; NULL: read the file */
     const struct pf_cube_metric *column_metric; /* the metric of `column`; NULL: none */
     unsigned char *column;                      /* the elements of column_metric at `location` */
-    uint32_t rows;                              /* maximum number of call paths in a range */
+    uint32_t rows, rows_max;                    /* maximum number of call paths in the current range, and in any */
     const struct pf_cube_metric *metric;        /* the metric of the current range; NULL: none */
     uint32_t first, end;                        /* the current range of call paths */
     union pf_cube_number *stored;               /* rows of the range; one number per call path and location */

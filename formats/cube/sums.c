@@ -7,6 +7,8 @@
 
 /* Target size, in values (2 MiB), of each of the buffers `stored`, `derived` and `levels`. Each cursor has its own buffers. */
 #define NUMBERS_MAX ((size_t)128 * 1024)
+/* Size of the first range of a cursor that starts inside the tree, in values. A cursor often reads no more than a stretch of the table. */
+#define NUMBERS_FIRST ((size_t)16 * 1024)
 
 static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, size_t n)
 {
@@ -23,12 +25,12 @@ int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, boo
     *sums = (struct pf_cube_sums){.location = one ? (uint32_t)location : 0,
                                   .width = one ? 1 : cube->n_locations,
                                   .columns = one ? columns : NULL,
-                                  .rows = rows > cube->tree->count ? cube->tree->count : (uint32_t)rows};
+                                  .rows_max = rows > cube->tree->count ? cube->tree->count : (uint32_t)rows};
     pf_cube_reader_init(&sums->reader, cube, ahead);
-    sums->rows += !sums->rows;
-    sums->stored = malloc(sums->rows * width * sizeof *sums->stored);
-    sums->derived = malloc(sums->rows * width * sizeof *sums->derived);
-    sums->there = malloc(sums->rows * sizeof *sums->there);
+    sums->rows_max += !sums->rows_max;
+    sums->stored = malloc(sums->rows_max * width * sizeof *sums->stored);
+    sums->derived = malloc(sums->rows_max * width * sizeof *sums->derived);
+    sums->there = malloc(sums->rows_max * sizeof *sums->there);
     sums->term = malloc(width * sizeof *sums->term);
     return sums->stored && sums->derived && sums->there && sums->term ? 0 : pf_fail_memory(error);
 }
@@ -103,9 +105,18 @@ static int read_path_row(struct pf_cube_sums *sums, uint32_t path, uint32_t firs
     return got;
 }
 
+/* Sets the maximum size of the next range, which begins at `path`: it doubles with each range. A scan of all call paths starts with the
+ * largest. */
+static void set_range_size(struct pf_cube_sums *sums, uint32_t path)
+{
+    uint32_t rows = sums->rows ? 2 * sums->rows : (uint32_t)(NUMBERS_FIRST / (sums->width + 1)) + 1;
+    sums->rows = !path || rows > sums->rows_max ? sums->rows_max : rows;
+}
+
 static int read_path_range(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                            struct pf_error *error)
 {
+    set_range_size(sums, path);
     uint32_t n = sums->width, end = end_range(sums, path);
     sums->metric = metric;
     sums->first = sums->end = path;
