@@ -36,6 +36,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
     save_results(profile);
     pf_profile_release(profile);
+    pf_cache_flush(fuzzed.env.cache);
     fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
     size_t size;
     free(pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &size, &fuzzed.head));
