@@ -301,7 +301,7 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     size_t n = pf_pool_status(env->pool, jobs, STATUS_JOBS);
     pf_fs_status(fs, &status);
     pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)(pf_monotonic_seconds() - status.started));
-    pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", status.open_profiles, status.entries);
+    pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", status.loaded_profiles, status.entries);
     pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
                   (unsigned long long)pf_blocks_held(env->blocks) / 1024,
                   (unsigned long long)env->options.cache / 2 / 1024);

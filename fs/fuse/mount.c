@@ -433,7 +433,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     return status;
 }
 
-/* Raises the limit of descriptors: each open profile holds a few. */
+/* Raises the limit of descriptors: each loaded profile holds a few. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;

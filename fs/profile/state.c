@@ -144,7 +144,7 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
                                                                    : profile->of_metric[metric];
 }
 
-/* True if aggregates that were spilled to disk are lost: the profile must be opened again. Called with profile->lock held. */
+/* True if aggregates that were spilled to disk are lost: the profile must be loaded again. Called with profile->lock held. */
 static bool has_lost_sums(const struct pf_profile *profile)
 {
     pf_assert_held(&profile->lock);
@@ -227,15 +227,15 @@ bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64
 
 /* ---- validity and the cache --------------------------------------------------------------------- */
 
-bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded)
+bool pf_profile_must_reload(struct pf_profile *profile, bool *loaded)
 {
     struct pf_error error;
     pf_lock_take(&profile->lock);
     bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
-    bool must_reopen = failed || has_lost_sums(profile);
+    bool must_reload = failed || has_lost_sums(profile);
     *loaded = !profile->failure.error && profile->stage > PF_OPENED;
     pf_lock_drop(&profile->lock);
-    return must_reopen;
+    return must_reload;
 }
 
 bool pf_profile_intact(struct pf_profile *profile)

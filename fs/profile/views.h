@@ -116,8 +116,8 @@ static inline unsigned pf_table_base(unsigned kind)
 enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node);
 
 /*
- * True if the profile has the node's item. The node's stage must be loaded. (Node numbers outlive an open profile; a
- * profile that was reopened after a transient error may have fewer items.)
+ * True if the profile has the node's item. The node's stage must be loaded. (Node numbers outlive a loaded profile; a
+ * profile that was reloaded after a transient error may have fewer items.)
  */
 bool pf_node_exists(const struct pf_model *model, struct pf_node node);
 

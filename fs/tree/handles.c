@@ -14,7 +14,7 @@ struct pf_handle {
     atomic_uint references;
     struct pf_version *version; /* held; NULL: not in a profile */
     struct pf_access access;    /* access rights at open */
-    struct pf_file *file;  /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
+    struct pf_file *file;  /* a generated file; replaced when its profile is reloaded; guarded by fs->lock */
     int fd;                /* descriptor of a passed-through file, or -1 */
     struct pf_store *text; /* a text of a virtual folder that is in a store, or NULL */
     uint64_t start, end;   /* offset of the shown file in the opened file; maximum size of the shown file */
@@ -247,8 +247,8 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 }
 
 /*
- * Recovers from a transient error, which may have left the profile half loaded: reopens the profile and the handle's file.
- * Returns -1 if the profile must not be reopened yet, reopening fails, the file's size has changed, or another thread has
+ * Recovers from a transient error, which may have left the profile half loaded: reloads the profile and reopens the handle's file.
+ * Returns -1 if the profile must not be reloaded yet, either fails, the file's size has changed, or another thread has
  * replaced the handle's file.
  */
 static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
@@ -298,7 +298,7 @@ static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct 
     return 0;
 }
 
-/* True if reopening the profile may make the failed read succeed. */
+/* True if reloading the profile may make the failed read succeed. */
 static bool is_worth_another(const struct pf_error *error)
 {
     return pf_is_transient(error->code) && error->code != ESTALE && error->code != EINTR &&

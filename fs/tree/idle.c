@@ -6,8 +6,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * The versions that have an open profile. An open version without users is idle and is in an LRU list; the reaper
- * closes the oldest versions of this list. All functions except pf_version_free are called with fs->lock held and do
+ * The versions that have a profile. A loaded version without users is idle and is in an LRU list; the reaper
+ * unloads the oldest versions of this list. All functions except pf_version_free are called with fs->lock held and do
  * no I/O.
  */
 
@@ -26,16 +26,16 @@ static void unlist(struct pf_fs *fs, struct pf_version *version)
 
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
 {
-    assert(version->state == PF_VERSION_CLOSED);
+    assert(version->state == PF_VERSION_UNLOADED);
     version->profile = profile;
     version->state = PF_VERSION_LOADED;
-    fs->open_profiles++;
+    fs->loaded_profiles++;
 }
 
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure)
 {
     pf_assert_held(&fs->lock);
-    assert(version->state == PF_VERSION_CLOSED);
+    assert(version->state == PF_VERSION_UNLOADED);
     version->failure = failure;
     version->state = PF_VERSION_BROKEN;
 }
@@ -77,9 +77,9 @@ struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *versio
     struct pf_profile *profile = version->profile;
     note_inputs(version, profile);
     unlist(fs, version);
-    fs->open_profiles--;
+    fs->loaded_profiles--;
     version->profile = NULL;
-    version->state = PF_VERSION_CLOSED;
+    version->state = PF_VERSION_UNLOADED;
     return profile;
 }
 

@@ -102,7 +102,7 @@ int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_
     /*
      * If users other than the mounter have access, attributes are not cached, since a further input may restrict the
      * access rights. The top folder is an exception: it shows no contents of the inputs, and if the kernel requested its
-     * attributes again, the profile would be opened.
+     * attributes again, the profile would be loaded.
      */
     bool may_cache = !fs->options.others || node.kind == PF_TOP;
     double seconds =

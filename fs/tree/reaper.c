@@ -12,32 +12,31 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Closes idle profiles, and does other background work.
+ * Unloads idle profiles, closes their files, and does other background work.
  *
  * The reaper is one thread that selects the work. The reaper never accesses SOURCE and never blocks. Service threads do
  * the work, and may hang, since closing a file may block on a file server. While a thread hangs, tasks for the same
  * device are skipped, and another service thread runs the other tasks.
  */
 enum {
-    OPEN_MAX = 1024, /* maximum number of open profiles; if exceeded, profiles are closed down to OPEN_LOW */
-    OPEN_LOW = OPEN_MAX - 32,
-    OPEN_LIMIT =
-        OPEN_MAX + 64,    /* from this number on, an operation that opens a profile closes an idle one */
+    LOADED_MAX = 1024, /* maximum number of loaded profiles; beyond, they are unloaded down to LOADED_LOW */
+    LOADED_LOW = LOADED_MAX - 32,
+    LOADED_LIMIT = LOADED_MAX + 64, /* from this number on, loading a profile unloads an idle one first */
     HEAP_MAX = 128 << 20, /* maximum heap use in bytes, without the bytes passed to pf_fs_exclude_heap */
-    HEAP_EVERY = 32,      /* after so many opened profiles and passes, the heap is checked at once */
-    RECENT = 4,           /* number of recently used idle profiles that stay open regardless of memory use */
-    FILES_MS = 10000,     /* an idle profile closes its files after this time */
-    TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
-    CACHE_MS = 5000, /* interval of cache writes and of returning memory */
+    HEAP_EVERY = 32,      /* after so many opened sources and passes, the heap is checked at once */
+    RECENT = 4,       /* number of recently used idle profiles that stay loaded regardless of memory use */
+    FILES_MS = 10000, /* an idle profile closes its files after this time */
+    TICK_MS = 1000,   /* interval of the reaper; also, a service thread busy for longer counts as hanging */
+    CACHE_MS = 5000,  /* interval of cache writes and of returning memory */
     PRUNE_SECONDS = 3600,  /* the cache is pruned after this time, or */
     PRUNE_PUTS = 4096,     /* after this many writes to the cache if these come first */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
-    RELIEVED = 16,         /* idle profiles closed at once when memory is short (descriptors: or their files) */
+    RELIEVED = 16,         /* idle profiles that are unloaded, or whose files are closed, at once */
     RELIEF_MS = 20,        /* maximum wait for descriptors before each retry */
     DESCRIPTORS_MS = 20000 /* an operation is not retried any more after this time */
 };
 
-enum service_kind { CLOSE_FILES, CLOSE_PROFILE, WRITE_CACHE };
+enum service_kind { CLOSE_FILES, UNLOAD_PROFILE, WRITE_CACHE };
 
 struct pf_service_task {
     struct pf_service_task *next;
@@ -191,9 +190,9 @@ static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
     return queued;
 }
 
-static bool close_idle(struct pf_fs *fs, struct pf_version *version)
+static bool unload_idle(struct pf_fs *fs, struct pf_version *version)
 {
-    if (!queue_service_task(fs, CLOSE_PROFILE, version->profile, version->st.st_dev))
+    if (!queue_service_task(fs, UNLOAD_PROFILE, version->profile, version->st.st_dev))
         return false;
     pf_version_detach(fs, version);
     pf_version_free_if_unused(fs, version);
@@ -201,7 +200,7 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues tasks that close idle profiles whose versions are stale and have no look-up references. Other idle profiles have
+ * Queues tasks that unload idle profiles whose versions are stale and have no look-up references. Other idle profiles have
  * only their files closed: profiles of stale versions, profiles idle for FILES_MS and, if too many idle profiles have open
  * files, the least recently used ones.
  */
@@ -214,7 +213,7 @@ static void pick_files(struct pf_fs *fs)
         next = at->newer;
         bool stale = pf_version_is_stale(at);
         if (stale && !at->lookups)
-            close_idle(fs, at);
+            unload_idle(fs, at);
         else if (at->has_files && (stale || now - at->idle_since >= FILES_MS || fs->idle.with_files > few) &&
                  !pf_profile_busy(at->profile))
             close_files_of(fs, at);
@@ -235,7 +234,7 @@ uint64_t pf_resident_memory(void)
 
 /*
  * The heap use in bytes; 0 if the process has less than HEAP_MAX resident. mallinfo2 walks all free chunks, which takes about a
- * millisecond with 1,000 open profiles: it is called only if the limit may be exceeded, and without fs->lock.
+ * millisecond with 1,000 loaded profiles: it is called only if the limit may be exceeded, and without fs->lock.
  */
 static size_t heap_use(void)
 {
@@ -245,29 +244,29 @@ static size_t heap_use(void)
     return heap.uordblks + heap.hblkhd;
 }
 
-/* Estimates the number of profiles to close to get below the heap limit, assuming equal sizes. */
+/* Estimates the number of profiles to unload to get below the heap limit, assuming equal sizes. */
 static size_t heap_excess(const struct pf_fs *fs, size_t taken)
 {
     size_t excluded = (size_t)atomic_load(&fs->heap_excluded);
     taken -= excluded < taken ? excluded : taken;
     return taken > HEAP_MAX
-               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_profiles) + 1
+               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->loaded_profiles) + 1
                : 0;
 }
 
-/* Queues tasks that close idle profiles if too many profiles are open or the heap use, `heap` bytes, is too high. */
+/* Queues tasks that unload idle profiles if too many profiles are loaded or the heap use, `heap` bytes, is too high. */
 static void pick_profiles(struct pf_fs *fs, size_t heap)
 {
-    /* Profiles that are queued for closing still use memory: check the heap again when they are closed. */
+    /* Profiles that are queued for unloading still use memory: check the heap again when they are unloaded. */
     size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs, heap);
     if (pf_budget_was_exceeded() && excess < RELIEVED)
         excess = RELIEVED;
-    if (fs->open_profiles > OPEN_MAX && excess < fs->open_profiles - OPEN_LOW)
-        excess = fs->open_profiles - OPEN_LOW;
+    if (fs->loaded_profiles > LOADED_MAX && excess < fs->loaded_profiles - LOADED_LOW)
+        excess = fs->loaded_profiles - LOADED_LOW;
     struct pf_version *at;
-    while (excess && (fs->idle.count > RECENT || fs->open_profiles > OPEN_MAX) &&
+    while (excess && (fs->idle.count > RECENT || fs->loaded_profiles > LOADED_MAX) &&
            (at = oldest_idle(fs, false))) {
-        if (!close_idle(fs, at))
+        if (!unload_idle(fs, at))
             break;
         excess--;
     }
@@ -373,7 +372,7 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
 {
     struct pf_profile *profile = NULL;
     pf_lock_take(&fs->lock);
-    struct pf_version *at = fs->open_profiles >= OPEN_LIMIT ? fs->idle.oldest : NULL;
+    struct pf_version *at = fs->loaded_profiles >= LOADED_LIMIT ? fs->idle.oldest : NULL;
     while (at && at->st.st_dev != device)
         at = at->newer;
     if (at) {
@@ -386,12 +385,12 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
 
 bool pf_reaper_wants(const struct pf_fs *fs)
 {
-    return fs->open_profiles > OPEN_MAX || fs->idle.with_files > fs->files_max ||
+    return fs->loaded_profiles > LOADED_MAX || fs->idle.with_files > fs->files_max ||
            pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_budget_was_exceeded();
 }
 
 /*
- * Queues tasks that close the files of idle profiles or, if that queues none, tasks that close idle profiles.
+ * Queues tasks that close the files of idle profiles or, if that queues none, tasks that unload idle profiles.
  * Returns the number of tasks. Called with fs->lock held.
  */
 static size_t pick_for_descriptors(struct pf_fs *fs)
@@ -402,7 +401,7 @@ static size_t pick_for_descriptors(struct pf_fs *fs)
         n++;
     if (n)
         return n;
-    while (n < RELIEVED && (at = oldest_idle(fs, false)) && close_idle(fs, at))
+    while (n < RELIEVED && (at = oldest_idle(fs, false)) && unload_idle(fs, at))
         n++;
     return n;
 }
@@ -444,7 +443,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
 
 /* ---- saving ------------------------------------------------------------------------------------- */
 
-/* Appends references to the open profiles that are idle and not busy (idle true), or to all others (idle false). */
+/* Appends references to the loaded profiles that are idle and not busy (idle true), or to all others (idle false). */
 static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profiles, size_t *n)
 {
     for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {
@@ -471,9 +470,9 @@ void pf_fs_save(struct pf_fs *fs)
     pf_lock_take(&fs->lock);
     for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
         tasks++;
-    struct pf_profile **profiles = calloc(fs->open_profiles + tasks + 1, sizeof *profiles);
+    struct pf_profile **profiles = calloc(fs->loaded_profiles + tasks + 1, sizeof *profiles);
     for (struct pf_service_task *task = fs->reaper.tasks; task && profiles; task = task->next)
-        if (task->kind == CLOSE_PROFILE)
+        if (task->kind == UNLOAD_PROFILE)
             profiles[n++] = pf_profile_hold(task->profile);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);

@@ -10,7 +10,7 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Versions of profiles: finds the version that is on disk and the version that a node number belongs to, and opens their
+ * Versions of profiles: finds the version that is on disk and the version that a node number belongs to, and loads their
  * profiles. A reference to a node (pf_node_ref) holds all that an operation on the node needs.
  */
 
@@ -144,10 +144,10 @@ void pf_version_release(struct pf_version *version)
     pf_lock_drop(&fs->lock);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- loading ------------------------------------------------------------------------------------ */
 
-/* Opens or reopens the profile of a version. Fails with ESTALE if the version is stale or the file on disk differs from it. */
-static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
+/* Loads or reloads the profile of a version. Fails with ESTALE if the version is stale or the file on disk differs from it. */
+static struct pf_profile *load_profile(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
 {
     pf_lock_take(&fs->lock);
     bool stale = pf_version_is_stale(version);
@@ -167,13 +167,13 @@ static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *vers
     return profile;
 }
 
-/* The profile of a held version. Returns a reference, or NULL if the profile is not open or must be reopened. */
-static struct pf_profile *profile_if_open(struct pf_fs *fs, struct pf_version *version)
+/* The profile of a held version. Returns a reference, or NULL if the profile is not loaded or must be reloaded. */
+static struct pf_profile *loaded_profile(struct pf_fs *fs, struct pf_version *version)
 {
     struct pf_profile *profile = NULL, *failed_profile = NULL;
     bool loaded = false;
     pf_lock_take(&fs->lock);
-    if (version->state == PF_VERSION_LOADED && pf_profile_must_reopen(version->profile, &loaded) &&
+    if (version->state == PF_VERSION_LOADED && pf_profile_must_reload(version->profile, &loaded) &&
         !pf_retry_is_over(&version->retry))
         failed_profile = pf_version_detach(fs, version);
     if (loaded)
@@ -187,7 +187,7 @@ static struct pf_profile *profile_if_open(struct pf_fs *fs, struct pf_version *v
     return profile;
 }
 
-/* Records that the profile cannot be opened. False: out of memory. */
+/* Records that the profile cannot be loaded. False: out of memory. */
 static bool note_failure(struct pf_fs *fs, struct pf_version *version, const struct pf_error *error)
 {
     struct pf_error *failure = malloc(sizeof *failure);
@@ -200,7 +200,7 @@ static bool note_failure(struct pf_fs *fs, struct pf_version *version, const str
     return true;
 }
 
-static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+static int run_load_profile(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct pf_version *version = (struct pf_version *)owner;
     struct pf_fs *fs = version->fs;
@@ -211,13 +211,13 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     case PF_VERSION_BROKEN:
         *error = *version->failure;
         return -1;
-    case PF_VERSION_CLOSED:
+    case PF_VERSION_UNLOADED:
         break;
     }
     uint64_t now = pf_monotonic_ms();
     pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
     pf_reaper_make_room(fs, version->st.st_dev);
-    struct pf_profile *profile = open_version(fs, version, error);
+    struct pf_profile *profile = load_profile(fs, version, error);
     if (!profile)
         return pf_is_transient(error->code) || note_failure(fs, version, error) ? -1 : pf_fail_memory(error);
     pf_lock_take(&fs->lock);
@@ -227,11 +227,11 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     return 0;
 }
 
-/* Compressed files of at least this size are opened on the pool: a driver may unpack the whole file. */
+/* Profiles in compressed files of at least this size are loaded on the pool: a driver may unpack the whole file. */
 enum { LARGE_FILE = 1 << 20 };
 
-/* True if opening runs on the operation's thread: nothing large is unpacked, or pf_prepare_profile has already done so. */
-static bool opens_here(struct pf_owner *owner, uint64_t number)
+/* True if loading runs on the operation's thread: nothing large is unpacked, or pf_prepare_profile has already done so. */
+static bool loads_here(struct pf_owner *owner, uint64_t number)
 {
     const struct pf_version *version = (const struct pf_version *)owner;
     const char *name = version_name(owner);
@@ -239,16 +239,16 @@ static bool opens_here(struct pf_owner *owner, uint64_t number)
     return version->st.st_size < LARGE_FILE || !name[pf_packing_stem(name)];
 }
 
-static const struct pf_work version_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+static const struct pf_work version_work = {"opening", PF_WORK_OPEN, loads_here, run_load_profile};
 
-/* As pf_version_profile. *was_open: the profile was open already, so its inputs have not been compared just now. */
-static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *version, bool *was_open,
+/* As pf_version_profile. *was_loaded: the profile was loaded already, so its inputs have not been compared just now. */
+static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *version, bool *was_loaded,
                                        struct pf_op *op)
 {
-    struct pf_profile *profile = profile_if_open(fs, version);
-    *was_open = profile != NULL;
-    /* Repeats only if the profile is closed again before this thread gets it. */
-    for (; !profile; profile = profile_if_open(fs, version))
+    struct pf_profile *profile = loaded_profile(fs, version);
+    *was_loaded = profile != NULL;
+    /* Repeats only if the profile is unloaded again before this thread gets it. */
+    for (; !profile; profile = loaded_profile(fs, version))
         if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
             pf_need(op, &version_work, &version->owner, 0))
             return NULL;
@@ -257,12 +257,12 @@ static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *vers
 
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
 {
-    bool was_open;
-    return need_profile(fs, version, &was_open, op);
+    bool was_loaded;
+    return need_profile(fs, version, &was_loaded, op);
 }
 
 /*
- * Restores the names of an old, closed version from the cache. Returns a reference to a profile that has only names
+ * Restores the names of an old, unloaded version from the cache. Returns a reference to a profile that has only names
  * and cannot be opened, or NULL if the names are not cached.
  */
 static struct pf_profile *old_names(struct pf_fs *fs, const struct pf_version *version)
@@ -359,9 +359,9 @@ static int hold_files(struct pf_node_ref *ref, struct pf_op *op)
     return result;
 }
 
-/* Opens the version that is on disk now. 0, or an errno value with nothing to close. */
-static int open_present(struct pf_fs *fs, const struct pf_version *old, struct pf_node_ref *to,
-                        struct pf_op *op)
+/* Makes a reference to the version that is on disk now. 0, or an errno value with nothing to close. */
+static int refer_to_present(struct pf_fs *fs, const struct pf_version *old, struct pf_node_ref *to,
+                            struct pf_op *op)
 {
     int result = renew_version(fs, old, &to->version);
     if (result)
@@ -380,7 +380,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
     if (!ref->profile && ref->node.kind != PF_TOP)
         /* read now, since the names of the current version will replace those in the cache */
         ref->profile = old_names(fs, ref->version);
-    int result = open_present(fs, ref->version, &to, op);
+    int result = refer_to_present(fs, ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {
         result = to.profile && ref->profile ? find_same_path(ref->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
@@ -436,11 +436,11 @@ static bool hold_version_of(struct pf_fs *fs, uint64_t ino, struct pf_node_ref *
  * Gets the profile of a held version and opens its files; with `check`, first compares its inputs with the disk. *stale: the
  * version is not the one on disk, or has no such node any more. 0, or an errno value.
  */
-static int open_profile_of(struct pf_fs *fs, struct pf_node_ref *ref, bool check, bool *stale,
+static int load_profile_of(struct pf_fs *fs, struct pf_node_ref *ref, bool check, bool *stale,
                            struct pf_op *op)
 {
-    bool was_open;
-    ref->profile = need_profile(fs, ref->version, &was_open, op);
+    bool was_loaded;
+    ref->profile = need_profile(fs, ref->version, &was_loaded, op);
     bool broken = pf_version_is_broken(ref->version);
     *stale = !ref->profile && op->error.code == ESTALE;
     if (!ref->profile && !*stale && !broken)
@@ -448,7 +448,7 @@ static int open_profile_of(struct pf_fs *fs, struct pf_node_ref *ref, bool check
     pf_version_access(fs, ref->version, ref->profile);
     if (broken && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
         *stale = true;
-    int result = check && was_open ? check_inputs(fs, ref, op) : 0;
+    int result = check && was_loaded ? check_inputs(fs, ref, op) : 0;
     if (!result)
         result = hold_files(ref, op);
     *stale |= result == ESTALE;
@@ -467,7 +467,7 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
     if (!found)
         return ESTALE;
     bool stale;
-    int result = open_profile_of(fs, ref, check != PF_CHECK_NOT, &stale, op);
+    int result = load_profile_of(fs, ref, check != PF_CHECK_NOT, &stale, op);
     if (result)
         pf_node_ref_close(ref);
     if (result || !stale)

@@ -196,8 +196,8 @@ const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs)
 void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
 {
     pf_lock_take(&fs->lock);
-    *status =
-        (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->open_profiles, fs->entries.count};
+    *status = (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->loaded_profiles,
+                                    fs->entries.count};
     pf_lock_drop(&fs->lock);
 }
 

@@ -52,7 +52,7 @@ int pf_fs_start(struct pf_fs *fs);
 void pf_fs_set_sandbox(struct pf_fs *fs, const char *text);
 /* Interrupts an operation: its waits return EINTR (pf_op_interrupt). */
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
-/* Adds to the number of heap bytes that the reaper ignores, since closing profiles cannot free them. */
+/* Adds to the number of heap bytes that the reaper ignores, since unloading profiles cannot free them. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
 /* Returns the resident memory of the process in bytes, or UINT64_MAX if /proc cannot be read. */
 uint64_t pf_resident_memory(void);
@@ -194,7 +194,7 @@ struct pf_fs_status {
     uint64_t started;    /* monotonic seconds */
     time_t started_at;   /* seconds since 1970 */
     const char *sandbox; /* borrowed; NULL: no sandbox */
-    size_t open_profiles, entries;
+    size_t loaded_profiles, entries;
 };
 void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status);
 

@@ -41,23 +41,23 @@ struct pf_entry {
 /*
  * States of a version. Only these transitions exist, all under fs->lock:
  *
- *   CLOSED -> LOADED   pf_version_attach: a job has opened the profile
- *   LOADED -> CLOSED   pf_version_detach: the profile is idle and picked to be closed, or must be reopened
- *   CLOSED -> BROKEN   pf_version_break: a job could not open the profile, for example damaged data; final
+ *   UNLOADED -> LOADED  pf_version_attach: a job has loaded the profile
+ *   LOADED -> UNLOADED  pf_version_detach: the profile is idle and picked to be unloaded, or must be reloaded
+ *   UNLOADED -> BROKEN  pf_version_break: a job could not load the profile, for example damaged data; final
  *
  * In each state, a version is stale once its entry has another version or none (pf_version_is_stale). The profile of a
- * stale version is not opened any more. When a stale version becomes idle, the reaper closes the profile, or only its
- * files while the version has look-up references. Any version is freed when it has no look-up references, no users and no
+ * stale version is not loaded any more. When a stale version becomes idle, the reaper unloads the profile, or only closes
+ * its files while the version has look-up references. Any version is freed when it has no look-up references, no users and no
  * profile.
  */
 enum pf_version_state {
-    PF_VERSION_CLOSED, /* no profile */
-    PF_VERSION_LOADED, /* `profile` is set: it answers from the cache, or its source is open */
-    PF_VERSION_BROKEN, /* `failure` is set: only error.txt is shown */
+    PF_VERSION_UNLOADED, /* no profile */
+    PF_VERSION_LOADED,   /* `profile` is set: it answers from the cache, or its source is open */
+    PF_VERSION_BROKEN,   /* `failure` is set: only error.txt is shown */
 };
 
 /*
- * A version of a profile. Look-up references keep its number valid, users keep its profile open. The members
+ * A version of a profile. Look-up references keep its number valid, users keep its profile loaded. The members
  * from `access` on are guarded by fs->lock.
  */
 struct pf_version {
@@ -76,14 +76,14 @@ struct pf_version {
     _Atomic enum pf_version_state state; /* may be read without the lock; only BROKEN is final */
     union {
         struct pf_profile *profile; /* LOADED: a reference */
-        struct pf_error *failure;   /* BROKEN: why the profile cannot be opened; owned, immutable */
+        struct pf_error *failure;   /* BROKEN: why the profile cannot be loaded; owned, immutable */
     };
     struct pf_buf inputs;             /* the profile's inputs at the last pf_version_detach */
     uint64_t checked;                 /* when the inputs were last seen unchanged, in monotonic ms */
     bool listed;                      /* in the list of idle versions: loaded, without users */
     bool has_files;                   /* if listed: the files may be open */
     uint64_t idle_since;              /* if listed: since when, in monotonic ms */
-    struct pf_retry retry;            /* EMFILE and ENFILE failures, retried by reopening the profile */
+    struct pf_retry retry;            /* EMFILE and ENFILE failures, retried by reloading the profile */
     struct pf_version *newer, *older; /* neighbours in the idle list */
 };
 
@@ -161,7 +161,7 @@ struct pf_fs {
     uint64_t next_entry;
     uint32_t next_version;
     struct pf_idle_list idle;
-    size_t open_profiles;
+    size_t loaded_profiles;
     size_t files_max;                /* maximum number of idle versions with open files; immutable */
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
     _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks; without the lock */
@@ -298,7 +298,7 @@ void pf_version_make_stale(struct pf_fs *fs, struct pf_entry *entry);
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of a held version. If the profile is not open, one job opens it for all operations that wait. Returns a reference,
+ * The profile of a held version. If the profile is not loaded, one job loads it for all operations that wait. Returns a reference,
  * or NULL with op->error filled; the version is broken then, or the error is transient.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
@@ -328,7 +328,7 @@ struct pf_node_ref {
  */
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 /*
- * Resolves the number of a node in a profile, or of the root if SOURCE is a profile. Opens the profile if it is not open
+ * Resolves the number of a node in a profile, or of the root if SOURCE is a profile. Loads the profile if it is not loaded
  * and, according to `check`, compares its inputs with the disk. If they have changed, *ref is a reference to the node of
  * the same path in the newest version. 0, or an errno value with nothing to close: ESTALE if there is no such node.
  */
@@ -345,12 +345,12 @@ bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
 /* Call the functions of idle.c, except pf_version_free, with fs->lock held. */
 
-/* Gives a version the profile that a job has opened; takes over the reference to the profile. */
+/* Gives a version the profile that a job has loaded; takes over the reference to the profile. */
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
-/* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
+/* pf_idle_remove takes a version off the idle list. pf_idle_add puts a loaded version without users on it. */
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
 void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
-/* Marks a version whose profile cannot be opened as broken; takes ownership of the failure. */
+/* Marks a version whose profile cannot be loaded as broken; takes ownership of the failure. */
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
 /* Detaches and returns the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
@@ -377,7 +377,7 @@ static inline void pf_reaper_wake(struct pf_fs *fs)
 /* True if limits are exceeded, so the reaper should run at once. Called with fs->lock held. */
 bool pf_reaper_wants(const struct pf_fs *fs);
 
-/* Call before a profile on a device is opened: if at least OPEN_LIMIT (reaper.c) profiles are open, closes an idle one on the device. */
+/* Call before a profile on a device is loaded: if at least LOADED_LIMIT (reaper.c) profiles are loaded, unloads an idle one on the device. */
 void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
@@ -429,7 +429,7 @@ int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op
 /* Called before `name` is looked up in a folder; name NULL: before all entries of the folder are looked up. */
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
                     struct pf_op *op);
-/* Called before a profile is opened. The caller holds the version. */
+/* Called before a profile is loaded. The caller holds the version. */
 int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 /* Called before a file that is made by unpacking is read up to the offset `end`. */
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);

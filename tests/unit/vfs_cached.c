@@ -254,24 +254,24 @@ static void test_many_siblings(const char *folder)
     struct pf_fs *fs = mount_of(folder);
     uint64_t ino = ino_of(fs, "log/threads/thread 17");
     int entries = list_ino(fs, ino, &code);
-    /* close the profile once the waiter of the pass has released it */
-    for (int tries = 0; tries < 50 && fs->open_profiles; tries++) {
+    /* unload the profile once the waiter of the pass has released it */
+    for (int tries = 0; tries < 50 && fs->loaded_profiles; tries++) {
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(!fs->open_profiles && control.opens == 1, "a profile of 300 threads is closed when it is idle");
+    ok(!fs->loaded_profiles && control.opens == 1, "a profile of 300 threads is unloaded when it is idle");
     ok(entries > 2 && list_ino(fs, ino, &code) == entries && control.opens == 1,
-       "a thread's folder of a closed profile is listed from the cache");
+       "a thread's folder of an unloaded profile is listed from the cache");
     write_text(folder, "log", "300 8 50");
     ok(list_ino(fs, ino, &code) == entries || code == ESTALE,
-       "a thread's folder of a closed profile that has changed is listed or stale");
+       "a thread's folder of an unloaded profile that has changed is listed or stale");
     ok(list(fs, "log/threads/thread 17") == entries,
        "a look-up by path finds the thread's folder of the new version");
     pf_fs_free(fs);
     remove_cache(folder);
 }
 
-/* A folder is looked up and its profile is closed. Then the profile changes. The folder's inode leads to the folder of the new version. */
+/* A folder is looked up and its profile is unloaded. Then the profile changes. The folder's inode leads to the folder of the new version. */
 static void test_followed(const char *folder)
 {
     int code = 0;
@@ -280,15 +280,15 @@ static void test_followed(const char *folder)
     uint64_t ino = ino_of(fs, "log/threads/thread 1");
     int entries = list(fs, "log/threads/thread 1");
     bool listed = list(fs, "log") > 2 && list(fs, "log/threads") > 2;
-    for (int tries = 0; tries < 50 && fs->open_profiles; tries++) {
+    for (int tries = 0; tries < 50 && fs->loaded_profiles; tries++) {
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(ino && listed && !fs->open_profiles,
-       "a profile with a folder that is still in use is closed when it is idle");
+    ok(ino && listed && !fs->loaded_profiles,
+       "a profile with a folder that is still in use is unloaded when it is idle");
     write_text(folder, "log", "3 8 50");
     ok(list_ino(fs, ino, &code) == entries,
-       "a folder of a closed profile that has changed lists the entries of the new version");
+       "a folder of an unloaded profile that has changed lists the entries of the new version");
     write_text(folder, "log", "1 8 50");
     pf_fs_free(fs);
     remove_cache(folder);

@@ -183,7 +183,8 @@ static void test_forget(const char *folder)
     ok(fs->entries.count == 1 && attr_of(fs, c, &attr) == ESTALE,
        "the last forget frees the inode and the folders on its path");
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
-    ok(fs->versions.count == 1 && fs->open_profiles == 1, "a profile that is looked up twice is opened once");
+    ok(fs->versions.count == 1 && fs->loaded_profiles == 1,
+       "a profile that is looked up twice is loaded once");
     write_text(folder, "log", "3 9 51");
     uint64_t again = ino_of(fs, "log/info.txt");
     ok(fs->versions.count == 2, "inodes of an old version hold the version");
@@ -195,7 +196,7 @@ static void test_forget(const char *folder)
     ok(versions_of(fs) == 1, "an old version is freed after its last inode is forgotten");
     pf_fs_forget(fs, again, 1);
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_ino == again,
-       "a profile without inodes stays open for a while");
+       "a profile without inodes stays loaded for a while");
     pf_fs_free(fs);
 }
 
@@ -223,10 +224,10 @@ static void test_many(const char *folder)
     for (int i = 0; i < PROFILES; i++)
         visit(fs, i, &found);
     visit(fs, 0, &found);
-    ok(found == PROFILES + 1 && fs->open_profiles <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
-       "the number of open profiles without inodes is limited");
+    ok(found == PROFILES + 1 && fs->loaded_profiles <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
+       "the number of loaded profiles without inodes is limited");
     ok(fs->entries.count <= AT_ONCE + 2 && fs->versions.count <= AT_ONCE,
-       "profiles that were closed hold no inode and no version");
+       "profiles that were unloaded hold no inode and no version");
     pf_fs_free(fs);
     ok(control.opens == control.closes, "freeing the filesystem closes all profiles");
 }

@@ -4,7 +4,7 @@
 #include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
-/* Profiles that stay open, and the closing of old versions. */
+/* Profiles that stay loaded, and the unloading of old versions. */
 
 enum { MANY = 120 };
 
@@ -65,7 +65,7 @@ static void test_few_descriptors(const char *folder)
     fs->files_max = 1 << 20;
     pf_lock_drop(&fs->lock);
     ok(read_many(fs) == MANY,
-       "all profiles can be read if idle ones are closed only when descriptors run out");
+       "all profiles can be read if idle ones are unloaded only when descriptors run out");
     int taken[64], n = 0;
     while (n < 64 && (taken[n] = dup(0)) >= 0)
         n++;
@@ -113,30 +113,31 @@ static void test_deleted(const char *folder)
     pf_fs_free(fs);
 }
 
-/* Closes all idle profiles. */
-static void close_idle(struct pf_fs *fs)
+/* Unloads all idle profiles. */
+static void unload_idle(struct pf_fs *fs)
 {
     uint64_t since = 0;
     while (fs->idle.oldest)
         pf_reaper_relieve(fs, &since);
 }
 
-static void test_opened_again(const char *folder)
+static void test_loaded_again(const char *folder)
 {
     struct pf_attr attr;
     struct pf_handle *handle = NULL;
     write_text(folder, "log", "2 3 10");
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
-    close_idle(fs);
-    ok(fs->open_profiles == 0 && !open_file(fs, info, &handle), "a profile that was closed is opened again");
+    unload_idle(fs);
+    ok(fs->loaded_profiles == 0 && !open_file(fs, info, &handle),
+       "a profile that was unloaded is loaded again");
     pf_fs_close(handle);
-    close_idle(fs);
+    unload_idle(fs);
     write_text(folder, "log.extra", "x");
     ok(open_file(fs, info, &handle) == ESTALE,
-       "a profile that has changed since it was closed is not opened by an old inode");
+       "a profile that has changed since it was unloaded is not loaded by an old inode");
     ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info,
-       "the top folder of a closed profile leads to the new version");
+       "the top folder of an unloaded profile leads to the new version");
     unlink(path_in(folder, "log.extra"));
     uint64_t thread = ino_of(fs, "log/threads/thread 1/info.txt"), metric = ino_of(fs, "log/metrics");
     struct pf_dir *dir;
@@ -147,7 +148,7 @@ static void test_opened_again(const char *folder)
     pf_fs_free(fs);
 }
 
-static void test_opened_once(const char *folder)
+static void test_loaded_once(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
     write_text(folder, "log", "2 3 10");
@@ -161,10 +162,10 @@ static void test_opened_once(const char *folder)
     background_start(&second, look_up_wanted, &info);
     pf_fs_interrupt(fs, &second.op);
     ok(background_result(&second) == EINTR,
-       "an operation that waits for another one to open the profile can be interrupted");
+       "an operation that waits for another one to load the profile can be interrupted");
     gate_open(&gate);
     ok(!background_result(&first) && control.opens == opens + 1,
-       "the operation that opens the profile succeeds, and opens it once");
+       "the operation that loads the profile succeeds, and loads it once");
     control.gate[PF_OPENED] = NULL;
     pf_fs_free(fs);
 }
@@ -230,8 +231,8 @@ static void test_listed_side_by_side(const char *folder)
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced,
-                                                        test_deleted,         test_opened_again,
-                                                        test_opened_once,     test_listed_side_by_side};
+                                                        test_deleted,         test_loaded_again,
+                                                        test_loaded_once,     test_listed_side_by_side};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];

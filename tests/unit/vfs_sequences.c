@@ -2,7 +2,7 @@
 #include "formats/driver.h"
 
 /*
- * Random sequences of operations on the tree, while files of SOURCE are written, replaced and deleted, idle profiles are closed, the clock
+ * Random sequences of operations on the tree, while files of SOURCE are written, replaced and deleted, idle profiles are unloaded, the clock
  * jumps and allocations fail. A model predicts the allowed answers. SEQUENCES=N runs more sequences.
  */
 extern const struct pf_driver pf_collapsed_driver;
@@ -206,7 +206,7 @@ static void close_open_file(struct sequence *sequence)
     at->handle = NULL;
 }
 
-static void close_idle_profiles(struct sequence *sequence)
+static void unload_idle_profiles(struct sequence *sequence)
 {
     pf_reaper_relieve(sequence->fs, &(uint64_t){0});
 }
@@ -273,11 +273,11 @@ static void forget_all(struct sequence *sequence)
             pf_fs_forget(sequence->fs, sequence->numbers[i].ino, 1);
 }
 
-/* True if only the root inode is left, and no version or open profile. */
+/* True if only the root inode is left, and no version or loaded profile. */
 static bool is_empty(struct pf_fs *fs)
 {
     pf_lock_take(&fs->lock);
-    bool empty = fs->entries.count == 1 && !fs->versions.count && !fs->open_profiles && !fs->idle.count &&
+    bool empty = fs->entries.count == 1 && !fs->versions.count && !fs->loaded_profiles && !fs->idle.count &&
                  !fs->idle.with_files;
     pf_lock_drop(&fs->lock);
     return empty;
@@ -287,7 +287,7 @@ static const char *run_sequence(const char *folder, uint64_t seed)
 {
     static void (*const steps[])(struct sequence *) = {
         change_profile, look_up_path, look_up_path,    look_up_path,    forget_number,
-        get_attributes, open_number,  read_open_file,  close_open_file, close_idle_profiles,
+        get_attributes, open_number,  read_open_file,  close_open_file, unload_idle_profiles,
         list_root,      move_clock,   fail_allocation, fail_allocation};
     struct sequence sequence = {
         .fs = fs_of(folder, false), .folder = folder, .random = seed * 2654435761 + 1};
@@ -297,7 +297,7 @@ static const char *run_sequence(const char *folder, uint64_t seed)
         steps[pick(&sequence, sizeof steps / sizeof *steps)](&sequence);
     forget_all(&sequence);
     for (int i = 0; i < 500 && !is_empty(sequence.fs); i++) {
-        close_idle_profiles(&sequence);
+        unload_idle_profiles(&sequence);
         usleep(10000);
     }
     check(&sequence, is_empty(sequence.fs), "an inode, a version or a profile is held after the last use");
