@@ -77,9 +77,9 @@ uint32_t pf_profile_context_count(struct pf_profile *profile);
 
 /*
  * True if the profile should be loaded again: a transient error has left a stage unloaded and its back-off is over, or
- * aggregates that were spilled to disk are lost. *loaded: a stage after PF_OPENED is loaded and no stage has failed.
+ * aggregates that were spilled to disk are lost. *success: a stage after PF_OPENED is loaded and none has failed.
  */
-bool pf_profile_must_reload(struct pf_profile *profile, bool *loaded);
+bool pf_profile_must_reload(struct pf_profile *profile, bool *success);
 
 /* True if a job of the profile is queued or running. Jobs of its texts do not count. */
 bool pf_profile_busy(struct pf_profile *profile);

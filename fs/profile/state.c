@@ -227,13 +227,13 @@ bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64
 
 /* ---- validity and the cache --------------------------------------------------------------------- */
 
-bool pf_profile_must_reload(struct pf_profile *profile, bool *loaded)
+bool pf_profile_must_reload(struct pf_profile *profile, bool *success)
 {
     struct pf_error error;
     pf_lock_take(&profile->lock);
     bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
     bool must_reload = failed || has_lost_sums(profile);
-    *loaded = !profile->failure.error && profile->stage > PF_OPENED;
+    *success = !profile->failure.error && profile->stage > PF_OPENED;
     pf_lock_drop(&profile->lock);
     return must_reload;
 }

@@ -167,23 +167,30 @@ static struct pf_profile *load_profile(struct pf_fs *fs, struct pf_version *vers
     return profile;
 }
 
-/* The profile of a held version. Returns a reference, or NULL if the profile is not loaded or must be reloaded. */
-static struct pf_profile *loaded_profile(struct pf_fs *fs, struct pf_version *version)
+/* Unloads the profile of a held version if it must be reloaded, unless its retries are over; then frees descriptors. */
+static void unload_failed_profile(struct pf_fs *fs, struct pf_version *version)
 {
-    struct pf_profile *profile = NULL, *failed_profile = NULL;
-    bool loaded = false;
+    struct pf_profile *failed = NULL;
+    bool success = false;
     pf_lock_take(&fs->lock);
-    if (version->state == PF_VERSION_LOADED && pf_profile_must_reload(version->profile, &loaded) &&
+    if (version->state == PF_VERSION_LOADED && pf_profile_must_reload(version->profile, &success) &&
         !pf_retry_is_over(&version->retry))
-        failed_profile = pf_version_detach(fs, version);
-    if (loaded)
+        failed = pf_version_detach(fs, version);
+    if (success)
         version->retry = (struct pf_retry){0};
-    if (version->state == PF_VERSION_LOADED)
-        profile = pf_profile_hold(version->profile);
     pf_lock_drop(&fs->lock);
-    pf_profile_release(failed_profile);
-    if (failed_profile)
+    pf_profile_release(failed);
+    if (failed)
         pf_reaper_relieve(fs, &(uint64_t){0});
+}
+
+/* The profile of a held version. Returns a reference, or NULL if the version is not loaded. */
+static struct pf_profile *loaded_profile(struct pf_fs *fs, const struct pf_version *version)
+{
+    pf_lock_take(&fs->lock);
+    bool loaded = version->state == PF_VERSION_LOADED;
+    struct pf_profile *profile = loaded ? pf_profile_hold(version->profile) : NULL;
+    pf_lock_drop(&fs->lock);
     return profile;
 }
 
@@ -245,6 +252,7 @@ static const struct pf_work version_work = {"opening", PF_WORK_OPEN, loads_here,
 static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *version, bool *was_loaded,
                                        struct pf_op *op)
 {
+    unload_failed_profile(fs, version);
     struct pf_profile *profile = loaded_profile(fs, version);
     *was_loaded = profile != NULL;
     /* Repeats only if the profile is unloaded again before this thread gets it. */
