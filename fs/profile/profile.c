@@ -276,25 +276,23 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-/* True if a stage is loaded. Otherwise sets *error to the failure that prevents loading; error->code is 0 if none does. */
-static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
+/* 0 if the stage is loaded, 1 if it can be loaded, -1 with *error filled if a failure prevents that. */
+static int check_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_lock_take(&profile->lock);
-    bool loaded = profile->stage >= stage;
-    error->code = 0;
-    if (!loaded && profile->failure.error)
+    int result = profile->stage >= stage ? 0 : profile->failure.error ? -1 : 1;
+    if (result < 0)
         *error = *profile->failure.error;
     pf_lock_drop(&profile->lock);
-    return loaded;
+    return result;
 }
 
 static const struct pf_work stage_works[PF_STAGES];
 
 static int need_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {
-    if (has_stage(profile, stage, &op->error))
-        return 0;
-    return op->error.code ? -1 : pf_need(op, &stage_works[stage], &profile->owner, stage);
+    int result = check_stage(profile, stage, &op->error);
+    return result > 0 ? pf_need(op, &stage_works[stage], &profile->owner, stage) : result;
 }
 
 static int run_stage(struct pf_owner *owner, uint64_t stage, struct pf_error *error)
@@ -303,10 +301,10 @@ static int run_stage(struct pf_owner *owner, uint64_t stage, struct pf_error *er
     struct pf_op op = PF_OP;
     int result = need_stage(profile, (enum pf_stage)stage - 1, &op);
     *error = op.error;
-    if (result || has_stage(profile, (enum pf_stage)stage, error))
+    if (!result)
+        result = check_stage(profile, (enum pf_stage)stage, error);
+    if (result <= 0)
         return result;
-    if (error->code)
-        return -1;
     result = load_stage(profile, (enum pf_stage)stage, error);
     atomic_fetch_add(&profile->env->passes, 1);
     if (result && error->code != ECANCELED) {
@@ -545,8 +543,7 @@ static int metric_to_make(const struct pf_profile *profile, int metric, bool one
 static int need_sums(struct pf_profile *profile, int metric, bool one, struct pf_aggregate **aggregate,
                      struct pf_op *op)
 {
-    const struct pf_node any = {PF_PPROF, 0}; /* needs the same stage as every file made from aggregates */
-    if (pf_profile_ready(profile, any, op))
+    if (pf_profile_open(profile, op) || need_stage(profile, pf_aggregate_stage(&profile->model), op))
         return -1;
     pf_lock_take(&profile->lock);
     *aggregate = pf_aggregate_now(profile, metric);

@@ -328,7 +328,7 @@ static enum pf_stage table_stage(const struct pf_model *model, const struct pf_t
     return stage;
 }
 
-static enum pf_stage aggregate_stage(const struct pf_model *model)
+enum pf_stage pf_aggregate_stage(const struct pf_model *model)
 {
     return later(PF_MODELLED, model->cells ? table_stage(model, model->cells) : PF_MODELLED);
 }
@@ -350,9 +350,9 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
     case ROWS_OF_SCALING:
         return later(PF_MODELLED, table_stage(model, pf_scaling_table(model)));
     case ADDED_UP:
-        return aggregate_stage(model);
+        return pf_aggregate_stage(model);
     case ALL_WARNINGS:
-        return later(PF_CHECKED, aggregate_stage(model));
+        return later(PF_CHECKED, pf_aggregate_stage(model));
     default:
         return (enum pf_stage)when;
     }
@@ -388,7 +388,7 @@ enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
         return PF_OPENED;
     /* If a stage after PF_OPENED makes the metrics, their details are known once the aggregate stage is loaded. */
     bool sums = view->when == DETAILED && (model->metrics_late || pf_needs_aggregate(model, node));
-    return sums ? aggregate_stage(model) : view_stage(model, view->when);
+    return sums ? pf_aggregate_stage(model) : view_stage(model, view->when);
 }
 
 bool pf_node_exists(const struct pf_model *model, struct pf_node node)

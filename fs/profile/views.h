@@ -114,6 +114,8 @@ static inline unsigned pf_table_base(unsigned kind)
 
 /* The stage that must be loaded before a folder is searched or a file is walked. */
 enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node);
+/* The stage that must be loaded before metrics are aggregated. */
+enum pf_stage pf_aggregate_stage(const struct pf_model *model);
 
 /*
  * True if the profile has the node's item. The node's stage must be loaded. (Node numbers outlive a loaded profile; a

@@ -139,11 +139,12 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     int result = open ? pf_prepare_look(fs, folder, open, name, op) : errno;
     if (!result)
         result = pf_classify_in_time(fs, open, name, &info);
-    bool found_virtual =
-        result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr, op));
+    bool is_entry = !result;
+    if (result == ENOENT && open)
+        result = pf_virtual_find(fs, folder->id, open, name, attr, op);
     pf_folder_free(open);
     pf_lock_take(&fs->lock);
-    if (!result && !found_virtual)
+    if (is_entry)
         result = pf_entry_register(fs, folder, name, &info, attr);
     else if (result == ENOENT)
         pf_version_gone(fs, folder, name);
