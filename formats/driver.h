@@ -58,7 +58,7 @@ struct pf_metric {
 
 /*
  * The axis by which measurements are partitioned. open() leaves `plural` NULL if the profile has no measurements (an index of other
- * profiles, without contexts and metrics) or if its format has no partitions. If `plural` is NULL and the model has `cells`, the core adds
+ * profiles, without contexts and metrics) or if its format has no partitions. If `plural` is NULL and the model has `values`, the core adds
  * a single partition: a thread called `all`, whose index in columns of role PF_PARTITION is 0.
  */
 struct pf_partitions {
@@ -97,7 +97,7 @@ struct pf_cursor_ops {
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
-    /* Optional: replaces `next` for the table model->cells, see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
+    /* Optional: replaces `next` for the table model->values, see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 };
 
@@ -171,8 +171,8 @@ struct pf_model {
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
     const struct pf_table *tables; /* all tables that the format provides, such as "values"; set by open() */
     size_t n_tables;
-    const struct pf_table *cells; /* the table that aggregates are made from; it has at most one row per partition, context and metric */
-    unsigned cells_value;         /* the column of `cells` that holds the value */
+    const struct pf_table *values; /* the table that aggregates are made from; it has at most one row per partition, context and metric */
+    unsigned value_column;         /* the column of `values` that holds the value */
     struct pf_model_extra *extra; /* keys, blobs, links, call edges: driver_extra.h; or NULL */
 };
 

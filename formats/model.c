@@ -26,8 +26,8 @@ int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct
 {
     if (pf_model_begin(model, driver, source, options, error) || driver->open(model, error))
         return -1;
-    model->metrics_late = model->cells && !model->metrics;
-    return model->cells && !model->partitions.plural ? add_thread_all(&model->partitions, error) : 0;
+    model->metrics_late = model->values && !model->metrics;
+    return model->values && !model->partitions.plural ? add_thread_all(&model->partitions, error) : 0;
 }
 
 int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *error)

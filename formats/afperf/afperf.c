@@ -128,8 +128,8 @@ static void list_tables_of(struct pf_model *profile, struct afperf_model *model)
     }
     profile->tables = model->tables;
     profile->n_tables = TABLES;
-    profile->cells = &model->tables[VALUES];
-    profile->cells_value = PF_SUMS_VALUE;
+    profile->values = &model->tables[VALUES];
+    profile->value_column = PF_SUMS_VALUE;
 }
 
 /* ---- the profile -------------------------------------------------------------------------------- */

@@ -115,8 +115,8 @@ static void set_cube_tables(struct pf_model *model)
     cubex->tables[PF_CUBEX_ATTRIBUTES].data = &cubex->cube.attributes;
     model->tables = cubex->tables;
     model->n_tables = PF_CUBEX_TABLES;
-    model->cells = &cubex->tables[PF_CUBEX_VALUES];
-    model->cells_value = PF_CUBEX_VALUE;
+    model->values = &cubex->tables[PF_CUBEX_VALUES];
+    model->value_column = PF_CUBEX_VALUE;
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
     model->context_cells = path_cells;

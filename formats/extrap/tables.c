@@ -41,7 +41,7 @@ static int scaling_row(const struct pf_cursor *cursor, void *own, uint64_t numbe
         cells[i] = pf_absent();
     int got = at.table->ops->open(&at, error) ? -1 : 1, any = 0;
     while (got > 0 && (got = at.table->ops->next(&at, values, error)) > 0) {
-        cells[1 + values[0].i] = values[cursor->model->cells_value];
+        cells[1 + values[0].i] = values[cursor->model->value_column];
         any = 1;
     }
     at.table->ops->close(&at);
@@ -148,7 +148,7 @@ void pf_study_declare(struct pf_model *model, bool with_models)
     model->partitions.plural = "points";
     model->tables = tables;
     model->n_tables = with_models || stored->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
-    model->cells = &tables[PF_CELLS_TABLE];
+    model->values = &tables[PF_CELLS_TABLE];
 }
 
 /* Fills `columns` with the column point, one column per parameter, and `rest`. Returns the number of columns. */
@@ -200,7 +200,7 @@ static void make_columns(struct pf_model *model, const struct pf_study *study)
     set_columns(&stored->tables[PF_CELLS_TABLE], statistics_only ? stored->values : stored->statistics,
                 statistics_only ? n_values : n_statistics);
     set_columns(&stored->tables[PF_TOTALS_TABLE], stored->statistics, n_statistics);
-    model->cells_value = 1 + stored->parameters + (statistics_only ? VALUE : MEAN);
+    model->value_column = 1 + stored->parameters + (statistics_only ? VALUE : MEAN);
 }
 
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head)

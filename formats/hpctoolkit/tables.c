@@ -118,11 +118,11 @@ void hpc_set_tables(struct pf_run *run)
         tables[VALUES_TABLE].flags |= PF_DERIVED_BY_CONTEXT;
     if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &hpc_old_summary.ops;
-    model->tables = model->cells = tables;
+    model->tables = model->values = tables;
     model->n_tables = state->layout == HPC_XML4
                           ? TABLES
                           : STATISTICS_TABLE; /* HPC_XML4 is the only layout with statistics to compute */
-    model->cells_value = HPC_VALUE_VALUE;
+    model->value_column = HPC_VALUE_VALUE;
     hpc_declare_threads(model);
     model->context_columns = hpc_context_columns;
     model->n_context_columns = HPC_CONTEXT_COLUMNS;

@@ -33,7 +33,7 @@ struct folder_reading {
 static int sum_export_values(struct folder_reading *reading, struct pf_error *error)
 {
     struct pf_model *export = &reading->export;
-    struct pf_cursor cursor = {.model = export, .table = export->cells, .only = PF_UNRESTRICTED};
+    struct pf_cursor cursor = {.model = export, .table = export->values, .only = PF_UNRESTRICTED};
     struct pf_cell cells[PF_SUMS_COLUMNS];
     int more = cursor.table->ops->open(&cursor, error) ? -1 : 1;
     while (more > 0 && (more = cursor.table->ops->next(&cursor, cells, error)) > 0) {

@@ -185,8 +185,8 @@ static void set_tables(struct pf_model *model, struct perun *perun)
     perun->tables[PERUN_PROPERTIES].data = &perun->data.properties;
     model->tables = perun->tables;
     model->n_tables = PERUN_TABLES;
-    model->cells = &perun->tables[PERUN_VALUES];
-    model->cells_value = PF_SUMS_VALUE;
+    model->values = &perun->tables[PERUN_VALUES];
+    model->value_column = PF_SUMS_VALUE;
     perun->extra.keys = (struct pf_keys){.plural = "models", .about = PERUN_MODELS};
     model->extra = &perun->extra;
     if (perun->stored.size) {

@@ -108,9 +108,9 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
         else if (!format->tables[i].ops)
             build->tables[n].data = &build->rows[i];
     }
-    model->tables = model->cells = build->tables;
+    model->tables = model->values = build->tables;
     model->n_tables = n;
-    model->cells_value = PF_SUMS_VALUE;
+    model->value_column = PF_SUMS_VALUE;
     return 0;
 }
 

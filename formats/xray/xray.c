@@ -296,8 +296,8 @@ static void set_xray_tables(struct pf_model *model)
     model->context_cells = xray_context_cells;
     model->tables = tables;
     model->n_tables = 1; /* only the values */
-    model->cells = &tables[0];
-    model->cells_value = XRAY_FOLD_VALUE;
+    model->values = &tables[0];
+    model->value_column = XRAY_FOLD_VALUE;
 }
 
 /* Sets the tables, metrics and fields of threads that only logs have. */

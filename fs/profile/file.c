@@ -30,7 +30,7 @@ static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
     unsigned base = pf_table_base(node.kind);
-    if (&model->tables[pf_table_of(node.kind)] != model->cells || !pf_is_seekable(model, node))
+    if (&model->tables[pf_table_of(node.kind)] != model->values || !pf_is_seekable(model, node))
         return UINT64_MAX;
     return base == PF_TABLE_OF_CONTEXT     ? model->n_metrics * pf_rows_count(model->partitions.items)
            : base == PF_TABLE_OF_PARTITION ? model->n_metrics * (uint64_t)pf_profile_context_count(profile)

@@ -535,7 +535,7 @@ static int metric_to_make(const struct pf_profile *profile, int metric, bool one
 {
     pf_assert_held(&profile->lock);
     const struct pf_model *model = &profile->model;
-    bool further = profile->of_metric && model->cells->flags & PF_SKIMS_METRIC;
+    bool further = profile->of_metric && model->values->flags & PF_SKIMS_METRIC;
     bool separate = one ? pf_aggregate_skips_metrics(model) : pf_aggregate_is_large(model);
     return separate && !further ? metric : -1;
 }

@@ -330,7 +330,7 @@ static enum pf_stage table_stage(const struct pf_model *model, const struct pf_t
 
 enum pf_stage pf_aggregate_stage(const struct pf_model *model)
 {
-    return later(PF_MODELLED, model->cells ? table_stage(model, model->cells) : PF_MODELLED);
+    return later(PF_MODELLED, model->values ? table_stage(model, model->values) : PF_MODELLED);
 }
 
 static enum pf_stage view_stage(const struct pf_model *model, unsigned when)

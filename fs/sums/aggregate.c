@@ -167,7 +167,7 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 static struct pf_aggregate *make_aggregate(struct pf_model *model, int64_t metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
-    int result = !aggregate ? -1 : model->cells ? pf_aggregate_add(aggregate, model, metric, error) : 0;
+    int result = !aggregate ? -1 : model->values ? pf_aggregate_add(aggregate, model, metric, error) : 0;
     if (!result)
         add_totals(aggregate);
     if (!result && metric < 0)
@@ -187,7 +187,7 @@ struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *e
 
 bool pf_aggregate_skips_metrics(const struct pf_model *model)
 {
-    return model->cells && model->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
+    return model->values && model->values->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
 }
 
 bool pf_aggregate_is_large(const struct pf_model *model)

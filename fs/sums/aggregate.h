@@ -10,7 +10,7 @@
 #include "fs/text/walk.h"
 
 /*
- * Aggregates of a profile's values, and the views of them under metrics/. One pass over model->cells computes the
+ * Aggregates of a profile's values, and the views of them under metrics/. One pass over model->values computes the
  * aggregates of all metrics.
  *
  * Sums follow each metric's over_contexts and over_partitions. Values are added in the table's order, so the text does

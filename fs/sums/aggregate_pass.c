@@ -193,9 +193,9 @@ struct value_columns {
 static int find_value_columns(const struct pf_model *model, struct value_columns *columns,
                               struct pf_error *error)
 {
-    const struct pf_table *table = model->cells;
+    const struct pf_table *table = model->values;
     unsigned found = 0;
-    *columns = (struct value_columns){.value = model->cells_value};
+    *columns = (struct value_columns){.value = model->value_column};
     for (unsigned i = 0; i < table->n_columns; i++) {
         enum pf_role role = table->columns[i].role;
         unsigned *at = role == PF_PARTITION ? &columns->partition
@@ -208,7 +208,7 @@ static int find_value_columns(const struct pf_model *model, struct value_columns
         }
     }
     if (found != (1u << PF_PARTITION | 1u << PF_CONTEXT | 1u << PF_METRIC) ||
-        model->cells_value >= table->n_columns)
+        model->value_column >= table->n_columns)
         return pf_fail(error, EINVAL, "table %.60s has no partition, context, metric and value", table->name);
     return 0;
 }
@@ -392,10 +392,10 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
     struct value_columns columns;
     if (find_value_columns(model, &columns, error))
         return -1;
-    struct pf_cell *cells = calloc(model->cells->n_columns, sizeof *cells);
+    struct pf_cell *cells = calloc(model->values->n_columns, sizeof *cells);
     if (!cells)
         return pf_fail_memory(error);
-    struct pf_cursor cursor = {.model = model, .table = model->cells, .only = PF_UNRESTRICTED};
+    struct pf_cursor cursor = {.model = model, .table = model->values, .only = PF_UNRESTRICTED};
     cursor.only.metric = metric;
     cursor.partner = both;
     const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
@@ -411,8 +411,8 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_error *error)
 {
-    bool both = metric >= 0 && (pf_table_ops(model->cells)->next_values ||
-                                model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
+    bool both = metric >= 0 && (pf_table_ops(model->values)->next_values ||
+                                model->values->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
     int partner = metric >= 0 && !both ? pf_partner_of(model, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, model, metric, both, error))
         return -1;

@@ -226,7 +226,7 @@ static inline char *dump_runs(const struct pf_model *model, const char *columns)
 /* Returns the sum of a run's values of a metric over the contexts with this flag. */
 static inline pf_int128 sum_of(struct pf_model *model, int64_t run, int64_t metric, unsigned flag)
 {
-    struct pf_cursor cursor = {.model = model, .table = model->cells, .only = {run, -1, metric, -1}};
+    struct pf_cursor cursor = {.model = model, .table = model->values, .only = {run, -1, metric, -1}};
     struct pf_cell cells[8];
     struct pf_error error;
     pf_int128 sum = 0;

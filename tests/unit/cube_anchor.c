@@ -392,7 +392,7 @@ static void deep_calls_add_up(uint32_t depth, uint32_t locations)
     struct pf_cell cells[8] = {{0}};
     put_chain(&tar, depth, locations);
     set_up(&fixture, &tar);
-    const struct pf_table *table = fixture.model.cells;
+    const struct pf_table *table = fixture.model.values;
     uint64_t right = 0;
     for (int by_thread = 0; by_thread < 2; by_thread++) {
         struct pf_cursor cursor = {.model = &fixture.model,

@@ -307,7 +307,7 @@ CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *tab
 
 CUBE_FIXTURE char *values_text(struct fixture *fixture, struct pf_restriction only, bool resume)
 {
-    return walk_text(fixture, fixture->model.cells, only, resume);
+    return walk_text(fixture, fixture->model.values, only, resume);
 }
 
 CUBE_FIXTURE char *components_text(struct fixture *fixture, struct pf_restriction only, bool resume)

@@ -275,7 +275,7 @@ static void long_elements_are_looked_through_once(void)
 static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
 {
     struct pf_cell cells[8] = {{0}};
-    struct pf_cursor cursor = {.model = &fixture->model, .table = fixture->model.cells, .only = only};
+    struct pf_cursor cursor = {.model = &fixture->model, .table = fixture->model.values, .only = only};
     strcpy(text, "?");
     if (!cursor.table->ops->open(&cursor, &fixture->error) &&
         cursor.table->ops->next(&cursor, cells, &fixture->error) > 0)
@@ -401,7 +401,7 @@ static void wrong_positions_are_refused(void)
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "x", "DOUBLE")));
     set_up(&fixture, &tar);
-    const struct pf_table *table = fixture.model.cells;
+    const struct pf_table *table = fixture.model.values;
     struct pf_cursor cursor = {.model = &fixture.model, .table = table, .only = PF_UNRESTRICTED};
     unsigned char blob[sizeof(uint64_t)];
     memset(blob, 0x7f, sizeof blob);
@@ -453,7 +453,7 @@ static void a_walk_without_reads_can_be_cancelled(void)
     free(anchor);
     set_up(&fixture, &tar);
     struct pf_cursor cursor = {
-        .model = &fixture.model, .table = fixture.model.cells, .only = PF_UNRESTRICTED};
+        .model = &fixture.model, .table = fixture.model.values, .only = PF_UNRESTRICTED};
     if (fixture.result || cursor.table->ops->open(&cursor, &fixture.error))
         abort();
     struct pf_pass *before = pf_pass_begin(&pass);

@@ -178,7 +178,7 @@ static void cut_anywhere(void)
         open_study(&study, &pf_extrap_binary_driver, file.bytes, size);
         well &= !study.result;
         if (!study.result && size >= kept) {
-            char *rows = rows_of(&study, study.model.cells, PF_UNRESTRICTED, false);
+            char *rows = rows_of(&study, study.model.values, PF_UNRESTRICTED, false);
             well &= !strncmp(rows, "x=1,,main->main #1,time.mean,2.5\n", 33);
             free(rows);
         }

@@ -167,7 +167,7 @@ static const struct pf_table *table_named(const struct study *study, const char 
 {
     const struct pf_model *model = &study->model;
     if (!strcmp(name, "cells"))
-        return model->cells;
+        return model->values;
     for (size_t i = 0; i < model->n_tables; i++)
         if (!strcmp(model->tables[i].name, name))
             return &model->tables[i];

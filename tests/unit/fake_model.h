@@ -52,8 +52,8 @@ FAKE void fake_init(struct fake *fake, int threads)
                                     .partitions = {"thread", "threads", .items = items},
                                     .contexts = tree,
                                     .metrics = fake->metrics,
-                                    .cells = &fake->table,
-                                    .cells_value = 3};
+                                    .values = &fake->table,
+                                    .value_column = 3};
 }
 
 FAKE void fake_free(struct fake *fake)

@@ -211,8 +211,8 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
     model->n_metrics = FAKE_METRICS;
     model->tables = fake->tables;
     model->n_tables = FAKE_TABLES;
-    model->cells = &fake->tables[FAKE_VALUES];
-    model->cells_value = 4;
+    model->values = &fake->tables[FAKE_VALUES];
+    model->value_column = 4;
 }
 
 static int fake_load_partitions(struct fake_tables *fake, struct pf_model *model, struct pf_error *error)

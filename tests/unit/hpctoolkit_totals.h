@@ -25,14 +25,14 @@ static inline bool has_values(struct pf_model *model, size_t metric)
 /* Returns the metric's value in the root, summed over all threads: the total that the database itself stores. */
 static inline double root_value(struct pf_model *model, size_t metric)
 {
-    const struct pf_table *table = model->cells;
+    const struct pf_table *table = model->values;
     struct pf_cursor cursor = {.model = model, .table = table, .only = {-1, 0, (int64_t)metric, -1}};
     struct pf_cell cells[16] = {0};
     struct pf_error error;
     double sum = 0;
     if (!table->ops->open(&cursor, &error))
         while (table->ops->next(&cursor, cells, &error) > 0)
-            sum += cells[model->cells_value].d;
+            sum += cells[model->value_column].d;
     table->ops->close(&cursor);
     return sum;
 }

@@ -10,7 +10,7 @@ static const struct pf_table values = {.name = "values"};
 static int open_measuring(struct pf_model *model, struct pf_error *error)
 {
     (void)error;
-    model->cells = &values;
+    model->values = &values;
     return 0;
 }
 
