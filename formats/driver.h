@@ -91,10 +91,10 @@ struct pf_cursor_ops {
      * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /* Writes the next row's position to `blob` if it fits into `room` bytes. Returns its size in either case. No I/O: the caller holds locks. */
-    size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
+    /* Writes the next row's position to `saved` if it fits into `room` bytes. Returns its size in either case. No I/O: the caller holds locks. */
+    size_t (*save)(const struct pf_cursor *cursor, void *saved, size_t room);
     /* Moves to a saved position. Validates it, since it may come from a damaged cache. Returns 0, or -1 with *error filled. */
-    int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
+    int (*restore)(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
     /* Optional: replaces `next` for the table model->values, see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */

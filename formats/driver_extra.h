@@ -66,15 +66,15 @@ struct pf_driver_extra {
     bool beside;
     /*
      * Optional; both functions or neither. Facts are results of earlier passes over tables; later rows depend on these results. The core
-     * caches them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `blob` if they fit into `room` bytes,
+     * caches them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `saved` if they fit into `room` bytes,
      * and returns their size in either case; it copies from memory only, since locks are held. `restore` restores them after PF_PARTITIONED
      * and returns 0, or -1 with *error filled.
      *
      * If a pass finds that a fact used for earlier rows is wrong, the cursor's `next` corrects the fact in the driver's state and fails
      * with EAGAIN; the core then restarts the pass. Only the first complete pass over a table may do so.
      */
-    size_t (*facts)(const struct pf_model *model, void *blob, size_t room);
-    int (*restore)(struct pf_model *model, const void *blob, size_t size, struct pf_error *error);
+    size_t (*facts)(const struct pf_model *model, void *saved, size_t room);
+    int (*restore)(struct pf_model *model, const void *saved, size_t size, struct pf_error *error);
     /*
      * Required if a model has blobs: reads up to `size` bytes at `offset` (bytes) of a blob. Returns their number, which is smaller only at
      * the blob's end, or -1 with *error filled. Called from PF_OPENED on, from any thread.

@@ -49,18 +49,18 @@ int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
     return got;
 }
 
-size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
+size_t pf_numbered_save(const struct pf_cursor *cursor, void *saved, size_t room)
 {
     const struct numbered_walk *walk = cursor->state;
-    return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, blob, room);
+    return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, saved, room);
 }
 
 /* A number in the range needs no further check: `row` skips records that do not match the restriction. */
-int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+int pf_numbered_restore(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error)
 {
     struct numbered_walk *walk = cursor->state;
     uint64_t next = 0;
-    if (pf_position_restore(&next, sizeof next, blob, size, error))
+    if (pf_position_restore(&next, sizeof next, saved, size, error))
         return -1;
     if (next < walk->first || next > walk->numbers.end)
         return pf_position_refuse(error);
@@ -89,10 +89,10 @@ double pf_numbered_progress(const struct pf_cursor *cursor)
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-size_t pf_position_save(const void *position, size_t size, void *blob, size_t room)
+size_t pf_position_save(const void *position, size_t size, void *saved, size_t room)
 {
     if (room >= size)
-        memcpy(blob, position, size);
+        memcpy(saved, position, size);
     return size;
 }
 
@@ -101,11 +101,11 @@ int pf_position_refuse(struct pf_error *error)
     return pf_fail(error, EINVAL, "not a position");
 }
 
-int pf_position_restore(void *position, size_t size, const void *blob, size_t blob_size,
+int pf_position_restore(void *position, size_t size, const void *saved, size_t saved_size,
                         struct pf_error *error)
 {
-    if (blob_size != size)
+    if (saved_size != size)
         return pf_position_refuse(error);
-    memcpy(position, blob, size);
+    memcpy(position, saved, size);
     return 0;
 }

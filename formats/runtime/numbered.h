@@ -39,8 +39,8 @@ struct pf_numbered {
 
 int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error);
 int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room);
-int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
+size_t pf_numbered_save(const struct pf_cursor *cursor, void *saved, size_t room);
+int pf_numbered_restore(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error);
 void pf_numbered_close(struct pf_cursor *cursor);
 double pf_numbered_progress(const struct pf_cursor *cursor);
 
@@ -70,12 +70,12 @@ static inline bool pf_wanted(int64_t only, uint64_t item)
  * Thread-safe.
  */
 
-/* Copies a position of `size` bytes to a blob of `room` bytes if it fits. Always returns `size`. */
-size_t pf_position_save(const void *position, size_t size, void *blob, size_t room);
+/* Copies a position of `size` bytes to `saved` if it fits into `room` bytes. Always returns `size`. */
+size_t pf_position_save(const void *position, size_t size, void *saved, size_t room);
 
-/* Copies a position of `size` bytes from a blob. Returns 0, or -1 with EINVAL in *error and *position unchanged if the
+/* Copies a position of `size` bytes from `saved`. Returns 0, or -1 with EINVAL in *error and *position unchanged if the
  * sizes differ. The caller must validate the numbers in it. */
-int pf_position_restore(void *position, size_t size, const void *blob, size_t blob_size,
+int pf_position_restore(void *position, size_t size, const void *saved, size_t saved_size,
                         struct pf_error *error);
 
 /* Rejects a position that is out of range: fills *error with EINVAL. Returns -1. */

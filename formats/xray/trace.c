@@ -356,7 +356,7 @@ static uint64_t ids_of(const struct position *position)
     return position->depth <= STACK_SAVED ? position->depth : 0;
 }
 
-static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
+static size_t save(const struct pf_cursor *cursor, void *saved, size_t room)
 {
     const struct xray_trace_walk *walk = cursor->state;
     struct position position = {
@@ -371,7 +371,7 @@ static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
     size_t ids = (size_t)ids_of(&position), size = sizeof position + ids * sizeof(uint32_t);
     if (room < size)
         return size;
-    char *at = (char *)memcpy(blob, &position, sizeof position) + sizeof position;
+    char *at = (char *)memcpy(saved, &position, sizeof position) + sizeof position;
     for (size_t i = 1; i <= ids; i++, at += sizeof(uint32_t))
         memcpy(at, &walk->stack.functions[walk->stack.calls[i].function].id, sizeof(uint32_t));
     return size;
@@ -414,14 +414,14 @@ static int push_saved(struct xray_trace_walk *walk, const unsigned char *ids, ui
     return 0;
 }
 
-static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+static int restore(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error)
 {
     struct xray_trace_walk *walk = cursor->state;
     const struct xray_index *index = &walk->state->index;
     struct position position;
     if (size < sizeof position)
         return pf_position_refuse(error);
-    memcpy(&position, blob, sizeof position);
+    memcpy(&position, saved, sizeof position);
     /* xray_restore has already restored a lower T0 that an earlier process found. */
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
@@ -440,7 +440,7 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
         return 0;
     if (position.depth > STACK_SAVED
             ? replay(cursor, &position, error)
-            : push_saved(walk, (const unsigned char *)blob + sizeof position, position.depth, error))
+            : push_saved(walk, (const unsigned char *)saved + sizeof position, position.depth, error))
         return -1;
     walk->next = position.next;
     if (xray_begin_range(&walk->decoder, index, walk->thread, walk->next - 1, &walk->range, error))

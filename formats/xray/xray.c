@@ -369,20 +369,20 @@ static void close_xray(struct pf_model *model)
 }
 
 /* Saves T0 (struct xray_state), which a pass over the trace may have lowered. */
-static size_t facts(const struct pf_model *model, void *blob, size_t room)
+static size_t facts(const struct pf_model *model, void *saved, size_t room)
 {
     uint64_t start = atomic_load(&xray_state(model)->start);
     if (room >= sizeof start)
-        memcpy(blob, &start, sizeof start);
+        memcpy(saved, &start, sizeof start);
     return sizeof start;
 }
 
-static int xray_restore(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
+static int xray_restore(struct pf_model *model, const void *saved, size_t size, struct pf_error *error)
 {
     uint64_t start;
     if (size != sizeof start)
         return pf_fail(error, EINVAL, "not the facts of an XRay file");
-    memcpy(&start, blob, sizeof start);
+    memcpy(&start, saved, sizeof start);
     atomic_store(&xray_state(model)->start, start);
     return 0;
 }

@@ -303,16 +303,16 @@ static int model_rows_next(struct pf_walk *base, struct pf_buf *out, struct pf_e
     return 1;
 }
 
-static size_t model_rows_save(const struct pf_walk *base, void *blob, size_t room)
+static size_t model_rows_save(const struct pf_walk *base, void *saved, size_t room)
 {
     const struct rows_walk *view = (const struct rows_walk *)base;
-    return pf_position_save(&view->row, sizeof view->row, blob, room);
+    return pf_position_save(&view->row, sizeof view->row, saved, room);
 }
 
-static int model_rows_restore(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
+static int model_rows_restore(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
 {
     struct rows_walk *view = (struct rows_walk *)base;
-    return pf_position_restore(&view->row, sizeof view->row, blob, size, error);
+    return pf_position_restore(&view->row, sizeof view->row, saved, size, error);
 }
 
 static void model_rows_close(struct pf_walk *base)

@@ -22,7 +22,7 @@ static void pack_checkpoints(struct pf_buf *out, const struct pf_checkpoints *ch
     pf_pack_u64(out, checkpoints->count);
     pf_buf_add(out, (const char *)checkpoints->items, checkpoints->count * sizeof *checkpoints->items);
     pf_pack_u64(out, checkpoints->used);
-    pf_buf_add(out, (const char *)checkpoints->blobs, checkpoints->used);
+    pf_buf_add(out, (const char *)checkpoints->positions, checkpoints->used);
 }
 
 static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *checkpoints)
@@ -31,11 +31,11 @@ static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *chec
     checkpoints->items = pf_unpack_array(in, checkpoints->count, sizeof *checkpoints->items);
     checkpoints->room = checkpoints->count;
     checkpoints->used = pf_unpack_u64(in);
-    checkpoints->blobs = pf_unpack_array(in, checkpoints->used, 1);
-    checkpoints->blobs_room = checkpoints->used;
+    checkpoints->positions = pf_unpack_array(in, checkpoints->used, 1);
+    checkpoints->positions_room = checkpoints->used;
     for (size_t i = 0; i < checkpoints->count && !in->failed; i++) {
         const struct pf_checkpoint *at = &checkpoints->items[i];
-        in->failed |= at->blob > checkpoints->used || at->size > checkpoints->used - at->blob ||
+        in->failed |= at->position > checkpoints->used || at->size > checkpoints->used - at->position ||
                       (i && at->full < checkpoints->items[i - 1].full);
     }
     return !in->failed;

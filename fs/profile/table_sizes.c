@@ -75,10 +75,10 @@ static int set_checkpoint(struct sizes_piece *piece, const struct pf_measure *me
     size_t position = pf_measure_save(measure, NULL, 0);
     if (!pf_checkpoint_is_due(piece->partition - *last, position))
         return 0;
-    void *blob = pf_checkpoints_add(&piece->checkpoints, piece->full, piece->partition, position, error);
-    if (!blob)
+    void *saved = pf_checkpoints_add(&piece->checkpoints, piece->full, piece->partition, position, error);
+    if (!saved)
         return -1;
-    pf_measure_save(measure, blob, position);
+    pf_measure_save(measure, saved, position);
     *last = piece->partition;
     return 0;
 }
@@ -163,10 +163,10 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
     struct sizes_piece *piece = &all->pieces[i];
     uint64_t base = sizes->whole;
     if (i > 0 && piece->full && base - *last >= PF_INTERVAL) {
-        void *blob = pf_checkpoints_add(&sizes->checkpoints, base, 0, piece->start_size, error);
-        if (!blob)
+        void *saved = pf_checkpoints_add(&sizes->checkpoints, base, 0, piece->start_size, error);
+        if (!saved)
             return -1;
-        memcpy(blob, piece->start, piece->start_size);
+        memcpy(saved, piece->start, piece->start_size);
         *last = base;
     }
     if (sizes->first) {
@@ -175,10 +175,11 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
     }
     for (size_t m = 0; m < piece->checkpoints.count; m++) {
         const struct pf_checkpoint *at = &piece->checkpoints.items[m];
-        void *blob = pf_checkpoints_add(&sizes->checkpoints, base + at->full, at->partition, at->size, error);
-        if (!blob)
+        void *saved =
+            pf_checkpoints_add(&sizes->checkpoints, base + at->full, at->partition, at->size, error);
+        if (!saved)
             return -1;
-        memcpy(blob, piece->checkpoints.blobs + at->blob, at->size);
+        memcpy(saved, piece->checkpoints.positions + at->position, at->size);
         *last = base + at->full;
     }
     if (sizes->first)

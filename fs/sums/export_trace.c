@@ -259,35 +259,35 @@ static int next_trace_event(struct pf_walk *base, struct pf_buf *out, struct pf_
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Saves the position, the stack, and the position of the table's cursor. */
-static size_t save_trace_walk(const struct pf_walk *base, void *blob, size_t room)
+static size_t save_trace_walk(const struct pf_walk *base, void *saved, size_t room)
 {
     const struct trace_walk *walk = (const struct trace_walk *)base;
     size_t stack = walk->at.depth * sizeof *walk->stack, head = sizeof walk->at + stack;
     if (room >= head) {
-        memcpy(blob, &walk->at, sizeof walk->at);
+        memcpy(saved, &walk->at, sizeof walk->at);
         if (stack)
-            memcpy((char *)blob + sizeof walk->at, walk->stack, stack);
+            memcpy((char *)saved + sizeof walk->at, walk->stack, stack);
     }
-    bool fits = blob && room >= head;
-    return head + walk->ops->save(&walk->cursor, fits ? (char *)blob + head : NULL, fits ? room - head : 0);
+    bool fits = saved && room >= head;
+    return head + walk->ops->save(&walk->cursor, fits ? (char *)saved + head : NULL, fits ? room - head : 0);
 }
 
-static int restore_trace_walk(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
+static int restore_trace_walk(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
 {
     struct trace_walk *walk = (struct trace_walk *)base;
     struct trace_position at;
     if (size < sizeof at)
         return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    memcpy(&at, saved, sizeof at);
     size_t stack = at.depth * sizeof *walk->stack, head = sizeof at + stack;
     if (at.stage > OVER || size < head)
         return pf_fail(error, EINVAL, "not a position");
     if (stack && pf_array_reach(&walk->stack, &walk->stack_room, at.depth - 1, sizeof *walk->stack, error))
         return -1;
     if (stack)
-        memcpy(walk->stack, (const char *)blob + sizeof at, stack);
+        memcpy(walk->stack, (const char *)saved + sizeof at, stack);
     walk->at = at;
-    return walk->ops->restore(&walk->cursor, (const char *)blob + head, size - head, error);
+    return walk->ops->restore(&walk->cursor, (const char *)saved + head, size - head, error);
 }
 
 static void close_trace_walk(struct pf_walk *base)

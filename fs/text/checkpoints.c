@@ -10,17 +10,18 @@ void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint
 {
     if (pf_array_room(&checkpoints->items, &checkpoints->room, checkpoints->count, sizeof *checkpoints->items,
                       error) ||
-        pf_array_room(&checkpoints->blobs, &checkpoints->blobs_room, checkpoints->used + size, 1, error))
+        pf_array_room(&checkpoints->positions, &checkpoints->positions_room, checkpoints->used + size, 1,
+                      error))
         return NULL;
-    checkpoints->items[checkpoints->count++] =
-        (struct pf_checkpoint){.full = full, .partition = partition, .blob = checkpoints->used, .size = size};
+    checkpoints->items[checkpoints->count++] = (struct pf_checkpoint){
+        .full = full, .partition = partition, .position = checkpoints->used, .size = size};
     checkpoints->used += size;
-    return checkpoints->blobs + checkpoints->used - size;
+    return checkpoints->positions + checkpoints->used - size;
 }
 
 void pf_checkpoints_free(struct pf_checkpoints *checkpoints)
 {
     free(checkpoints->items);
-    free(checkpoints->blobs);
+    free(checkpoints->positions);
     *checkpoints = (struct pf_checkpoints){0};
 }

@@ -19,7 +19,7 @@ enum { PF_INTERVAL = 32 * 1024 };
 struct pf_checkpoint {
     uint64_t full;      /* offset in the whole text */
     uint64_t partition; /* offset in the partition's text */
-    uint64_t blob;      /* offset in `blobs` at which the walk's saved position begins */
+    uint64_t position;  /* offset in `positions` at which the walk's saved position begins */
     uint64_t size;      /* bytes of the position */
 };
 
@@ -27,8 +27,8 @@ struct pf_checkpoint {
 struct pf_checkpoints {
     struct pf_checkpoint *items;
     size_t count, room;
-    unsigned char *blobs;
-    size_t used, blobs_room;
+    unsigned char *positions;
+    size_t used, positions_room;
 };
 
 /*

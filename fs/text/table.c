@@ -50,14 +50,14 @@ static int rows_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
     return 0;
 }
 
-static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
+static size_t rows_save(const struct pf_cursor *cursor, void *saved, size_t room)
 {
-    return pf_position_save(cursor->state, sizeof(uint64_t), blob, room);
+    return pf_position_save(cursor->state, sizeof(uint64_t), saved, room);
 }
 
-static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+static int rows_restore(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error)
 {
-    return pf_position_restore(cursor->state, sizeof(uint64_t), blob, size, error);
+    return pf_position_restore(cursor->state, sizeof(uint64_t), saved, size, error);
 }
 
 static void rows_close(struct pf_cursor *cursor)
@@ -359,18 +359,18 @@ static int measure_line(struct pf_walk *base, uint64_t *size, struct pf_error *e
     return more;
 }
 
-static size_t save_lines(const struct pf_walk *base, void *blob, size_t room)
+static size_t save_lines(const struct pf_walk *base, void *saved, size_t room)
 {
     const struct slice_walk *view = (const struct slice_walk *)base;
-    return view->started ? view->walk.ops->save(&view->walk.cursor, blob, room) : 0;
+    return view->started ? view->walk.ops->save(&view->walk.cursor, saved, room) : 0;
 }
 
-static int restore_lines(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
+static int restore_lines(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
 {
     struct slice_walk *view = (struct slice_walk *)base;
     view->started = true;
     view->ended = false;
-    return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
+    return view->walk.ops->restore(&view->walk.cursor, saved, size, error);
 }
 
 static void close_lines(struct pf_walk *base)
@@ -457,9 +457,9 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
     return 1;
 }
 
-size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room)
+size_t pf_measure_save(const struct pf_measure *measure, void *saved, size_t room)
 {
-    return measure->walk.ops->save(&measure->walk.cursor, blob, room);
+    return measure->walk.ops->save(&measure->walk.cursor, saved, room);
 }
 
 double pf_measure_progress(const struct pf_measure *measure)

@@ -46,7 +46,7 @@ struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table 
 /* Sets *size to the next row's size. Returns 1; 0 at the end; -1 with *error filled. */
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error);
 /* Saves the position of the next row as pf_walk_ops.save does, so that a walk over the table can restore it. */
-size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room);
+size_t pf_measure_save(const struct pf_measure *measure, void *saved, size_t room);
 /* Returns the share of the table that has been measured, from 0 to 1; 0 if the cursor has no progress operation. */
 double pf_measure_progress(const struct pf_measure *measure);
 void pf_measure_free(struct pf_measure *measure);

@@ -91,12 +91,12 @@ static struct pf_walk *walk_from(struct pf_text *text, size_t k, struct pf_error
         return walk;
     pf_lock_take(&text->lock);
     const struct pf_checkpoint at = *checkpoint(text, k - 1);
-    void *blob = malloc(at.size + 1);
-    if (blob)
-        memcpy(blob, checkpoints_of(text)->blobs + at.blob, at.size);
+    void *saved = malloc(at.size + 1);
+    if (saved)
+        memcpy(saved, checkpoints_of(text)->positions + at.position, at.size);
     pf_lock_drop(&text->lock);
-    int failed = blob ? pf_walk_restore(walk, blob, at.size, error) : pf_fail_memory(error);
-    free(blob);
+    int failed = saved ? pf_walk_restore(walk, saved, at.size, error) : pf_fail_memory(error);
+    free(saved);
     if (failed) {
         walk->ops->close(walk);
         return NULL;
@@ -122,9 +122,9 @@ static int add_checkpoint(struct pf_text *text, const struct pf_walk *walk, uint
     int result = 0;
     pf_lock_take(&text->lock);
     if (offset > text->measured) {
-        void *blob = pf_checkpoints_add(&text->own, offset, offset, position, error);
-        if (blob)
-            pf_walk_save(walk, blob, position);
+        void *saved = pf_checkpoints_add(&text->own, offset, offset, position, error);
+        if (saved)
+            pf_walk_save(walk, saved, position);
         else
             result = -1;
         text->measured = offset;

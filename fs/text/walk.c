@@ -6,11 +6,11 @@
 #include "formats/driver_extra.h"
 #include "formats/runtime/numbered.h"
 
-size_t pf_walk_save(const struct pf_walk *base, void *blob, size_t room)
+size_t pf_walk_save(const struct pf_walk *base, void *saved, size_t room)
 {
     if (base->ops->save)
-        return base->ops->save(base, blob, room);
-    return pf_position_save(&base->position, sizeof base->position, blob, room);
+        return base->ops->save(base, saved, room);
+    return pf_position_save(&base->position, sizeof base->position, saved, room);
 }
 
 double pf_walk_progress(const struct pf_walk *base)
@@ -18,11 +18,11 @@ double pf_walk_progress(const struct pf_walk *base)
     return base->ops->progress ? base->ops->progress(base) : 0;
 }
 
-int pf_walk_restore(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
+int pf_walk_restore(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
 {
     if (base->ops->restore)
-        return base->ops->restore(base, blob, size, error);
-    return pf_position_restore(&base->position, sizeof base->position, blob, size, error);
+        return base->ops->restore(base, saved, size, error);
+    return pf_position_restore(&base->position, sizeof base->position, saved, size, error);
 }
 
 /* ---- ready-made texts: position 1 is after the only record --------------------------------------- */

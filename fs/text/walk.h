@@ -17,11 +17,11 @@ struct pf_walk_ops {
     /* Like next, but does not render: only adds the record's size in bytes to *size. NULL: the core calls next instead. */
     int (*measure)(struct pf_walk *walk, uint64_t *size, struct pf_error *error);
     /*
-     * save writes the position of the next record to blob if it fits in `room` bytes, and always returns the position's size. restore
+     * save writes the position of the next record to `saved` if it fits in `room` bytes, and always returns the position's size. restore
      * moves to a saved position; returns 0, or -1 with *error filled. Both NULL: the position is the member `position` of pf_walk.
      */
-    size_t (*save)(const struct pf_walk *walk, void *blob, size_t room);
-    int (*restore)(struct pf_walk *walk, const void *blob, size_t size, struct pf_error *error);
+    size_t (*save)(const struct pf_walk *walk, void *saved, size_t room);
+    int (*restore)(struct pf_walk *walk, const void *saved, size_t size, struct pf_error *error);
     void (*close)(struct pf_walk *walk); /* frees `walk` itself too */
     /* Returns the progress of the walk: the share of the text before the next record, approximately, from 0 to 1. NULL: always 0. */
     double (*progress)(const struct pf_walk *walk);
@@ -34,8 +34,8 @@ struct pf_walk {
 };
 
 /* Call the operation, or do what is documented above for NULL. */
-size_t pf_walk_save(const struct pf_walk *walk, void *blob, size_t room);
-int pf_walk_restore(struct pf_walk *walk, const void *blob, size_t size, struct pf_error *error);
+size_t pf_walk_save(const struct pf_walk *walk, void *saved, size_t room);
+int pf_walk_restore(struct pf_walk *walk, const void *saved, size_t size, struct pf_error *error);
 double pf_walk_progress(const struct pf_walk *walk);
 
 /* Returns a walk with the buffer's text as its only record; takes ownership of the text. NULL with *error filled (text freed). */

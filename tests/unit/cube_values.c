@@ -403,11 +403,11 @@ static void wrong_positions_are_refused(void)
     set_up(&fixture, &tar);
     const struct pf_table *table = fixture.model.values;
     struct pf_cursor cursor = {.model = &fixture.model, .table = table, .only = PF_UNRESTRICTED};
-    unsigned char blob[sizeof(uint64_t)];
-    memset(blob, 0x7f, sizeof blob);
+    unsigned char saved[sizeof(uint64_t)];
+    memset(saved, 0x7f, sizeof saved);
     ok(!table->ops->open(&cursor, &fixture.error) &&
-           table->ops->restore(&cursor, blob, sizeof blob, &fixture.error) < 0 &&
-           table->ops->restore(&cursor, blob, 3, &fixture.error) < 0,
+           table->ops->restore(&cursor, saved, sizeof saved, &fixture.error) < 0 &&
+           table->ops->restore(&cursor, saved, 3, &fixture.error) < 0,
        "impossible positions are refused");
     table->ops->close(&cursor);
     tear_down(&fixture);

@@ -348,14 +348,14 @@ static void check_damaged_positions(struct study *study, const char *name)
     bool ends = true;
     for (unsigned i = 0; i < 600; i++) {
         struct pf_cursor cursor = {.model = model, .table = table, .only = {-1, i % 3 ? -1 : 1, -1, -1}};
-        unsigned char blob[256];
+        unsigned char saved[256];
         ends &= table->ops->open(&cursor, &error) == 0;
         for (unsigned row = 0; row < i % 5; row++)
             table->ops->next(&cursor, cells, &error);
-        size_t size = table->ops->save(&cursor, blob, sizeof blob);
-        blob[i % size] = (unsigned char)(i * 37);
-        blob[i * 7 % size] ^= (unsigned char)(1u << i % 8);
-        if (!table->ops->restore(&cursor, blob, i % 50 ? size : size - 1, &error)) {
+        size_t size = table->ops->save(&cursor, saved, sizeof saved);
+        saved[i % size] = (unsigned char)(i * 37);
+        saved[i * 7 % size] ^= (unsigned char)(1u << i % 8);
+        if (!table->ops->restore(&cursor, saved, i % 50 ? size : size - 1, &error)) {
             unsigned rows = 0;
             while (rows < 1000 && table->ops->next(&cursor, cells, &error) > 0)
                 rows++;

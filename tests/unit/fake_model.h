@@ -152,15 +152,15 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    unsigned char blob[64];
+    unsigned char saved[64];
     size_t size = 0;
     int more = 1;
     while (more > 0) {
         struct pf_walk *walk = fake_walk(fake, metric, view);
         if (size)
-            must(!pf_walk_restore(walk, blob, size, &error));
+            must(!pf_walk_restore(walk, saved, size, &error));
         more = walk->ops->next(walk, &text, &error);
-        size = pf_walk_save(walk, blob, sizeof blob);
+        size = pf_walk_save(walk, saved, sizeof saved);
         walk->ops->close(walk);
     }
     pf_buf_char(&text, '\0');
@@ -177,10 +177,10 @@ FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view 
     bool right = true;
     int more = 1;
     for (int n = 1; more > 0 && right && walk->ops->measure; n++) {
-        unsigned char blob[64];
+        unsigned char saved[64];
         uint64_t size = 0, before = text.size;
         if (n % 5 == 0)
-            must(!pf_walk_restore(measuring, blob, pf_walk_save(walk, blob, sizeof blob), &error));
+            must(!pf_walk_restore(measuring, saved, pf_walk_save(walk, saved, sizeof saved), &error));
         more = walk->ops->next(walk, &text, &error);
         right = measuring->ops->measure(measuring, &size, &error) == more && size == text.size - before;
     }

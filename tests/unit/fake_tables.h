@@ -133,18 +133,18 @@ static int fake_next_event(struct pf_cursor *cursor, struct pf_cell *cells, stru
     return 0;
 }
 
-static size_t fake_save(const struct pf_cursor *cursor, void *blob, size_t room)
+static size_t fake_save(const struct pf_cursor *cursor, void *saved, size_t room)
 {
     if (room >= sizeof(struct fake_position))
-        memcpy(blob, cursor->state, sizeof(struct fake_position));
+        memcpy(saved, cursor->state, sizeof(struct fake_position));
     return sizeof(struct fake_position);
 }
 
-static int fake_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+static int fake_restore(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error)
 {
     if (size != sizeof(struct fake_position))
         return pf_fail(error, EINVAL, "not a position");
-    memcpy(cursor->state, blob, size);
+    memcpy(cursor->state, saved, size);
     return 0;
 }
 

@@ -727,13 +727,13 @@ static void saved_positions_are_checked(void)
     add_exclusive(&fake, m);
     fake_finish(&fake);
     for (int view = 0; view < PF_METRIC_VIEWS; view++) {
-        unsigned char blob[16];
+        unsigned char saved[16];
         struct pf_buf out = {0};
         struct pf_walk *walk = fake_walk(&fake, m, view);
-        size_t size = pf_walk_save(walk, blob, 0);
-        memset(blob, 0xff, sizeof blob);
-        ok(size <= sizeof blob && pf_walk_restore(walk, blob, size - 1, &error) == -1 &&
-               !pf_walk_restore(walk, blob, size, &error) && walk->ops->next(walk, &out, &error) == 0,
+        size_t size = pf_walk_save(walk, saved, 0);
+        memset(saved, 0xff, sizeof saved);
+        ok(size <= sizeof saved && pf_walk_restore(walk, saved, size - 1, &error) == -1 &&
+               !pf_walk_restore(walk, saved, size, &error) && walk->ops->next(walk, &out, &error) == 0,
            "view %d refuses a position of another size, and has nothing after its end", view);
         pf_buf_free(&out);
         walk->ops->close(walk);

@@ -45,7 +45,7 @@ static const struct pf_table table = {
 /* Checks the numbers of the rows; with `hop`, a new cursor resumes from a saved position before each row. */
 static void walks(struct pf_restriction only, bool hop, const char *want, const char *name)
 {
-    char have[100] = "", blob[8];
+    char have[100] = "", saved[8];
     struct pf_cell cell;
     struct pf_error error = {0};
     struct pf_cursor cursor = {.table = &table, .only = only};
@@ -55,9 +55,9 @@ static void walks(struct pf_restriction only, bool hop, const char *want, const 
         got = 0;
         if (!hop)
             continue;
-        size_t size = table.ops->save(&cursor, blob, sizeof blob);
+        size_t size = table.ops->save(&cursor, saved, sizeof saved);
         table.ops->close(&cursor);
-        got = table.ops->open(&cursor, &error) || table.ops->restore(&cursor, blob, size, &error) ? -1 : 0;
+        got = table.ops->open(&cursor, &error) || table.ops->restore(&cursor, saved, size, &error) ? -1 : 0;
     }
     if (got < 0)
         strcat(have, error.what);

@@ -92,20 +92,20 @@ static void probe_made_up(struct pf_probe *probe, struct pf_probe_result *result
         result->confidence = 8;
 }
 
-static size_t facts_made_up(const struct pf_model *model, void *blob, size_t room)
+static size_t facts_made_up(const struct pf_model *model, void *saved, size_t room)
 {
     int64_t fact = fake_of(model)->fact;
     if (room >= sizeof fact)
-        memcpy(blob, &fact, sizeof fact);
+        memcpy(saved, &fact, sizeof fact);
     return sizeof fact;
 }
 
-static int restore_made_up(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
+static int restore_made_up(struct pf_model *model, const void *saved, size_t size, struct pf_error *error)
 {
     int64_t fact;
     if (size != sizeof fact)
         return pf_fail(error, EINVAL, "not a fact");
-    memcpy(&fact, blob, size);
+    memcpy(&fact, saved, size);
     fake_of(model)->fact = control.restored = fact;
     return 0;
 }

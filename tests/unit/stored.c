@@ -72,15 +72,15 @@ static bool walks(struct pf_model *model, const struct pf_table *table, struct p
     struct pf_cursor cursor = {.model = model, .table = table, .only = only};
     struct pf_cell cells[COLUMNS];
     struct pf_error error;
-    unsigned char blob[16];
+    unsigned char saved[16];
     bool good = !table->ops->open(&cursor, &error);
     for (uint64_t i = 0; i < ROWS && good; i++) {
         if (!is_wanted(i, only))
             continue;
         if (i % 100 == 0) {
-            size_t size = table->ops->save(&cursor, blob, sizeof blob);
+            size_t size = table->ops->save(&cursor, saved, sizeof saved);
             table->ops->close(&cursor);
-            good = !table->ops->open(&cursor, &error) && !table->ops->restore(&cursor, blob, size, &error);
+            good = !table->ops->open(&cursor, &error) && !table->ops->restore(&cursor, saved, size, &error);
         }
         good = good && table->ops->next(&cursor, cells, &error) == 1 &&
                is_row(cells, i, model->contexts->strings);

@@ -54,19 +54,19 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     return 0;
 }
 
-static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
+static size_t save_walk(const struct pf_cursor *cursor, void *saved, size_t room)
 {
     const struct walk *walk = cursor->state;
     if (room >= sizeof walk->row)
-        memcpy(blob, &walk->row, sizeof walk->row);
+        memcpy(saved, &walk->row, sizeof walk->row);
     return sizeof walk->row;
 }
 
-static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+static int restore_walk(struct pf_cursor *cursor, const void *saved, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     (void)error;
-    memcpy(&walk->row, blob, size);
+    memcpy(&walk->row, saved, size);
     return 0;
 }
 
@@ -111,14 +111,14 @@ static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, co
     struct pf_walk *measured = lines_of(fake, only);
     int good = 0;
     for (uint64_t at = 0, size = 0;; at += size, size = 0) {
-        unsigned char blob[16];
+        unsigned char saved[16];
         struct pf_buf text = {0};
-        size_t saved = pf_walk_save(measured, blob, sizeof blob);
+        size_t saved_size = pf_walk_save(measured, saved, sizeof saved);
         if (measured->ops->measure(measured, &size, &error) <= 0)
             break;
         struct pf_walk *walk = lines_of(fake, only);
-        if (saved) /* no position is saved before the header */
-            must(!pf_walk_restore(walk, blob, saved, &error));
+        if (saved_size) /* no position is saved before the header */
+            must(!pf_walk_restore(walk, saved, saved_size, &error));
         bool line = want[at + size - 1] == '\n' && memchr(want + at, '\n', size) == want + at + size - 1;
         must(walk->ops->next(walk, &text, &error) > 0);
         good += line && text.size >= size && !memcmp(text.data, want + at, text.size);

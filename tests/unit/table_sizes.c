@@ -109,7 +109,7 @@ static int wrong_marks(struct fixture *fixture, const struct pf_table_sizes *siz
         const struct pf_checkpoint *checkpoint = &sizes->checkpoints.items[m];
         uint64_t at = part ? checkpoint->partition : checkpoint->full;
         struct pf_buf rest =
-            text_from(fixture, &slice, sizes->checkpoints.blobs + checkpoint->blob, checkpoint->size);
+            text_from(fixture, &slice, sizes->checkpoints.positions + checkpoint->position, checkpoint->size);
         wrong +=
             at + rest.size != whole.size || (rest.size && memcmp(whole.data + at, rest.data, rest.size) != 0);
         pf_buf_free(&rest);

@@ -78,24 +78,24 @@ static int story_measure(struct pf_walk *base, uint64_t *size, struct pf_error *
     return 1;
 }
 
-static size_t story_save(const struct pf_walk *base, void *blob, size_t room)
+static size_t story_save(const struct pf_walk *base, void *saved, size_t room)
 {
     const struct story_walk *walk = (const struct story_walk *)base;
     if (room >= walk->story->position_size) {
-        memset(blob, 0x55, walk->story->position_size);
-        memcpy(blob, &walk->at, sizeof walk->at);
+        memset(saved, 0x55, walk->story->position_size);
+        memcpy(saved, &walk->at, sizeof walk->at);
         walk->story->saved[walk->at] = 1;
     }
     return walk->story->position_size;
 }
 
-static int story_restore(struct pf_walk *base, const void *blob, size_t size, struct pf_error *error)
+static int story_restore(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
 {
     struct story_walk *walk = (struct story_walk *)base;
     size_t at;
     if (size != walk->story->position_size)
         return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    memcpy(&at, saved, sizeof at);
     if (!walk->story->saved[at])
         atomic_fetch_add(&walk->story->strange_restores, 1);
     walk->at = at;

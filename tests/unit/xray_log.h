@@ -474,12 +474,12 @@ static inline void any_bytes_are_read(const struct log *log)
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Returns the rows after a saved position. */
-static inline char *rows_after(struct opened *opened, int64_t partition, const void *blob, size_t size)
+static inline char *rows_after(struct opened *opened, int64_t partition, const void *saved, size_t size)
 {
     struct pf_buf text = {0};
     struct pf_cursor cursor = cursor_of(opened, "trace", partition);
     cursor.table->ops->open(&cursor, &opened->error);
-    if (cursor.table->ops->restore(&cursor, blob, size, &opened->error))
+    if (cursor.table->ops->restore(&cursor, saved, size, &opened->error))
         pf_buf_printf(&text, "refused: %s\n", opened->error.what);
     else
         add_rows(&text, opened, &cursor);
@@ -491,7 +491,7 @@ static inline char *rows_after(struct opened *opened, int64_t partition, const v
 /* True if a walk restricted to partition `resumed_by` yields the remaining rows from each position saved by a walk of `saved_by`. */
 static inline bool resumes_everywhere(struct opened *opened, int64_t saved_by, int64_t resumed_by)
 {
-    static unsigned char blob[16384];
+    static unsigned char saved[16384];
     char *all = rows_of(opened, "trace", resumed_by);
     const char *rest = all;
     bool same = true;
@@ -499,9 +499,9 @@ static inline bool resumes_everywhere(struct opened *opened, int64_t saved_by, i
     struct pf_cursor cursor = cursor_of(opened, "trace", saved_by);
     cursor.table->ops->open(&cursor, &opened->error);
     for (int more = 1; more > 0 && same;) {
-        size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
-        char *have = rows_after(opened, resumed_by, blob, size);
-        same = size <= sizeof blob && !strcmp(have, rest);
+        size_t size = cursor.table->ops->save(&cursor, saved, sizeof saved);
+        char *have = rows_after(opened, resumed_by, saved, size);
+        same = size <= sizeof saved && !strcmp(have, rest);
         if (!same)
             printf("# have: %s# want: %s", have, rest);
         free(have);

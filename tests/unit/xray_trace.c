@@ -202,7 +202,7 @@ static void resumes_deep_stacks(struct log *log)
     enum { DEEP = 70000 };
     struct opened opened;
     struct pf_cell cells[16];
-    unsigned char blob[16384];
+    unsigned char saved[16384];
     put_header(log, 5, 1700000000, 4096);
     open_buffer(log, 1, 0, 1000);
     for (uint32_t i = 0; i < DEEP; i++)
@@ -217,11 +217,11 @@ static void resumes_deep_stacks(struct log *log)
     for (int i = 0; i < DEEP; i++)
         cursor.table->ops->next(&cursor, cells, &opened.error);
     struct pf_buf rest = {0};
-    size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
+    size_t size = cursor.table->ops->save(&cursor, saved, sizeof saved);
     add_rows(&rest, &opened, &cursor);
     pf_buf_char(&rest, '\0');
     cursor.table->ops->close(&cursor);
-    char *have = rows_after(&opened, 0, blob, size);
+    char *have = rows_after(&opened, 0, saved, size);
     ok(size < 100 && !strcmp(have, rest.data), "a deep stack is rebuilt from the log instead of saved");
     free(have);
     pf_buf_free(&rest);
@@ -231,7 +231,7 @@ static void resumes_deep_stacks(struct log *log)
 static void refuses_wrong_positions(struct log *log)
 {
     struct opened opened;
-    unsigned char blob[256], wrong[256];
+    unsigned char saved[256], wrong[256];
     struct pf_cell cells[16];
     put_everything(log);
     open_log(&opened, log, PF_PARTITIONED);
@@ -239,21 +239,21 @@ static void refuses_wrong_positions(struct log *log)
     cursor.table->ops->open(&cursor, &opened.error);
     for (int i = 0; i < 4; i++)
         cursor.table->ops->next(&cursor, cells, &opened.error);
-    size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
+    size_t size = cursor.table->ops->save(&cursor, saved, sizeof saved);
     ok(cursor.table->ops->save(&cursor, wrong, size - 1) == size,
        "the size of a position is returned if the buffer is too small");
     bool refused = true;
     for (size_t cut = 0; cut < size; cut++)
-        refused &= cursor.table->ops->restore(&cursor, blob, cut, &opened.error) == -1;
+        refused &= cursor.table->ops->restore(&cursor, saved, cut, &opened.error) == -1;
     ok(refused, "a truncated position is refused");
-    char *before = rows_after(&opened, -1, blob, size);
+    char *before = rows_after(&opened, -1, saved, size);
     /* A damaged position must be refused or lead to some rows, but never crash. */
     for (size_t i = 0; i < size * 8; i++) {
-        memcpy(wrong, blob, size);
+        memcpy(wrong, saved, size);
         wrong[i / 8] ^= (unsigned char)(1 << i % 8);
         free(rows_after(&opened, -1, wrong, size));
     }
-    char *after = rows_after(&opened, -1, blob, size);
+    char *after = rows_after(&opened, -1, saved, size);
     ok(before && after && !strcmp(before, after),
        "a damaged position does not change the times of other walks");
     free(before);
