@@ -162,7 +162,7 @@ static int add_found(void *arg, const char *path, const struct pf_entry_info *in
     if (opening->found)
         return pf_fail(error, EINVAL, "a folder of profiles, not a single profile");
     opening->found = true;
-    struct pf_profile *profile = pf_fs_open_profile(opening->fs, path, info->driver, error);
+    struct pf_profile *profile = pf_profile_at(pf_fs_env(opening->fs), info->driver, path, NULL, NULL, error);
     int result = profile ? add_run(opening->comparison, opening->run, profile, error) : -1;
     pf_profile_release(profile);
     return result;

@@ -65,19 +65,10 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
                                                     : UINT64_MAX;
 }
 
-/* True if a failure is stored and its back-off has not ended; *error receives the failure. */
-static inline bool pf_failure_stands(const struct pf_failure *failure, struct pf_error *error)
+/* True if a failure is stored and its back-off has ended. */
+static inline bool pf_failure_is_over(const struct pf_failure *failure)
 {
-    if (!failure->error || pf_monotonic_seconds() >= failure->until)
-        return false;
-    *error = *failure->error;
-    return true;
-}
-
-static inline void pf_failure_free(struct pf_failure *failure)
-{
-    free(failure->error);
-    failure->error = NULL;
+    return failure->error && pf_monotonic_seconds() >= failure->until;
 }
 
 #endif

@@ -146,7 +146,7 @@ static void end_profile(struct pf_profile *profile)
         close_profile(profile);
     pf_owner_end(&profile->owner);
     pf_source_free(profile->source);
-    pf_failure_free(&profile->failure);
+    free(profile->failure.error);
     pf_cached_free(&profile->cached);
     free(profile->path);
     pf_lock_destroy(&profile->lock);
@@ -166,9 +166,9 @@ static char *source_path(const struct pf_env *env, const struct pf_driver *drive
     return size ? strndup(path, size) : strdup(env->root_name ? env->root_name : ".");
 }
 
-/* Creates a profile with a closed source. */
+/* Creates a profile with a closed source. st: as for pf_profile_at. */
 static struct pf_profile *profile_below(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                                        struct pf_error *error)
+                                        const struct stat *st, struct pf_error *error)
 {
     struct pf_profile *profile = pf_profile_new(env, driver, error);
     char *where = profile ? source_path(env, driver, path) : NULL;
@@ -177,6 +177,8 @@ static struct pf_profile *profile_below(struct pf_env *env, const struct pf_driv
     free(where);
     if (profile && profile->source) {
         pf_source_set_matters(profile->source, driver->matters);
+        profile->device = st ? st->st_dev : 0;
+        profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
         return profile;
     }
     pf_fail_memory(error);
@@ -187,11 +189,9 @@ static struct pf_profile *profile_below(struct pf_env *env, const struct pf_driv
 struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                  const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
-    struct pf_profile *profile = profile_below(env, driver, path, error);
+    struct pf_profile *profile = profile_below(env, driver, path, st, error);
     if (!profile)
         return NULL;
-    profile->device = st ? st->st_dev : 0;
-    profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
     bool differ = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
     if (differ || (!pf_datum_get_tree(profile) && pf_profile_open_here(profile, error))) {
         pf_profile_release(profile);
@@ -204,11 +204,9 @@ struct pf_profile *pf_profile_old_names(struct pf_env *env, const struct pf_driv
                                         const struct stat *st, const struct pf_buf *inputs)
 {
     struct pf_error error;
-    struct pf_profile *profile = inputs->size ? profile_below(env, driver, path, &error) : NULL;
+    struct pf_profile *profile = inputs->size ? profile_below(env, driver, path, st, &error) : NULL;
     if (!profile)
         return NULL;
-    profile->device = st->st_dev;
-    profile->key = pf_profile_key(profile, st->st_dev, st->st_ino);
     if (pf_datum_get_old_names(profile, inputs))
         return profile;
     pf_profile_release(profile);
@@ -219,12 +217,10 @@ char *pf_datum_get_excerpt(struct pf_env *env, const struct pf_driver *driver, c
                            const struct stat *st, size_t *size)
 {
     struct pf_error error;
-    struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
+    struct pf_profile *profile = env->cache ? profile_below(env, driver, path, st, &error) : NULL;
     if (!profile)
         return NULL;
-    profile->device = st->st_dev;
-    char *bytes = pf_datum_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_EXCERPT, 0,
-                               size, &profile->access);
+    char *bytes = pf_datum_get(profile, profile->key, PF_DATUM_EXCERPT, 0, size, &profile->access);
     pf_profile_release(profile);
     return bytes;
 }

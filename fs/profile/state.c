@@ -229,10 +229,8 @@ bool pf_profile_size_now(struct pf_profile *profile, struct pf_node node, uint64
 
 bool pf_profile_must_reload(struct pf_profile *profile, bool *success)
 {
-    struct pf_error error;
     pf_lock_take(&profile->lock);
-    bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
-    bool must_reload = failed || has_lost_sums(profile);
+    bool must_reload = pf_failure_is_over(&profile->failure) || has_lost_sums(profile);
     *success = !profile->failure.error && profile->stage > PF_OPENED;
     pf_lock_drop(&profile->lock);
     return must_reload;

@@ -199,7 +199,7 @@ struct pf_profile *pf_excerpt_open(struct pf_fs *fs, const char *path, const str
                                    struct pf_error *error)
 {
     struct pf_op op = PF_OP;
-    struct pf_profile *profile = pf_fs_open_profile(fs, path, info->driver, &op.error);
+    struct pf_profile *profile = pf_profile_at(pf_fs_env(fs), info->driver, path, NULL, NULL, &op.error);
     if (profile && !pf_profile_stage(profile, pf_metrics_stage(pf_profile_model(profile)), &op))
         return profile;
     *error = op.error;

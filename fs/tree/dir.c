@@ -27,7 +27,6 @@ struct pf_dir {
     struct pf_fs *fs;
     atomic_uint references;
     uint64_t ino;
-    bool root;
     const struct pf_virtual *within; /* the virtual folder that the directory belongs to, or NULL */
     void *self;                      /* state of `within` */
     uint64_t dots[2];                /* d_ino of "." and ".." as shown to programs */
@@ -163,8 +162,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
         return ENOMEM;
-    *new = (struct pf_dir){
-        .fs = fs, .references = 1, .ino = ino, .root = ino == PF_ROOT_INO, .dots = {ino, ino}};
+    *new = (struct pf_dir){.fs = fs, .references = 1, .ino = ino, .dots = {ino, ino}};
     int result = 0;
     new->within = pf_virtual_of(fs, ino, &new->self);
     if (new->within)
@@ -506,7 +504,7 @@ static int end_of_profile(const struct pf_dir *dir, const struct pf_node_ref *re
                           struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {
     size_t number = 0;
-    if (!dir->root)
+    if (dir->ino != PF_ROOT_INO)
         return 0;
     while (asked && !has_entry(ref, asked - 1)) {
         asked--;

@@ -200,9 +200,3 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
                                     fs->entries.count};
     pf_lock_drop(&fs->lock);
 }
-
-struct pf_profile *pf_fs_open_profile(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
-                                      struct pf_error *error)
-{
-    return pf_profile_at(&fs->env, driver, path, NULL, NULL, error);
-}

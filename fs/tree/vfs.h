@@ -185,10 +185,6 @@ int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *na
 int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
                         struct pf_entry_info *info);
 
-/* Opens the profile at a path below SOURCE ("": SOURCE itself). Returns a reference, or NULL with *error filled. */
-struct pf_profile *pf_fs_open_profile(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
-                                      struct pf_error *error);
-
 /* Figures for status.txt. Thread-safe. */
 struct pf_fs_status {
     uint64_t started;    /* monotonic seconds */
