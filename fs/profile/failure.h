@@ -25,18 +25,18 @@ struct pf_retry {
 };
 
 /*
- * Records a failure. If failures have lasted longer than PF_RETRY_SECONDS, returns true without recording this one: the
- * caller must not retry until as much time has passed since `last`.
+ * Records a failure, which the caller then retries. If failures have lasted longer than PF_RETRY_SECONDS, returns false
+ * without recording this one: the caller must not retry until as much time has passed since `last`.
  */
-static inline bool pf_retry_is_over(struct pf_retry *retry)
+static inline bool pf_retry_begin(struct pf_retry *retry)
 {
     uint64_t now = pf_monotonic_seconds();
     if (now - retry->last > PF_RETRY_SECONDS)
         retry->first = now;
     else if (now - retry->first > PF_RETRY_SECONDS)
-        return true;
+        return false;
     retry->last = now;
-    return false;
+    return true;
 }
 
 /*
@@ -60,7 +60,7 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
     if (failure->error)
         *failure->error = *error;
     uint64_t now = pf_monotonic_seconds();
-    failure->until = descriptors ? pf_retry_is_over(&failure->retry) ? now + PF_RETRY_SECONDS : 0
+    failure->until = descriptors ? pf_retry_begin(&failure->retry) ? 0 : now + PF_RETRY_SECONDS
                      : pf_is_transient(error->code) ? now + PF_BACK_OFF_SECONDS
                                                     : UINT64_MAX;
 }

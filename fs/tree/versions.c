@@ -174,7 +174,7 @@ static void unload_failed_profile(struct pf_fs *fs, struct pf_version *version)
     bool success = false;
     pf_lock_take(&fs->lock);
     if (version->state == PF_VERSION_LOADED && pf_profile_must_reload(version->profile, &success) &&
-        !pf_retry_is_over(&version->retry))
+        pf_retry_begin(&version->retry))
         failed = pf_version_detach(fs, version);
     if (success)
         version->retry = (struct pf_retry){0};
