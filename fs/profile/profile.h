@@ -16,14 +16,14 @@
 #include "fs/text/text.h"
 #include "fs/work.h"
 
-/* State shared by all profiles of a process. Immutable except for the atomics. */
+/* State shared by all profiles of a process; owned by struct pf_fs. Immutable except for the atomics. */
 struct pf_env {
     struct pf_pool *pool;
     struct pf_blocks *blocks;
     struct pf_options options;
-    int root;                   /* SOURCE if it is a directory, otherwise the directory that contains it; borrowed */
-    struct pf_folder *top;      /* `root` as a folder, or the archive if SOURCE is one; borrowed */
-    const char *root_name;      /* NULL: SOURCE is `top`; otherwise the name of SOURCE in `root` */
+    int root;                   /* SOURCE if it is a directory, otherwise the directory that contains it */
+    struct pf_folder *top;      /* `root` as a folder, or the archive if SOURCE is one */
+    char *root_name;            /* NULL: SOURCE is `top`; otherwise the name of SOURCE in `root` */
     struct pf_cache *cache;     /* NULL: no cache between mounts */
     uid_t reader;               /* user id that the process runs as */
     bool others;                /* users other than the mounter may read */

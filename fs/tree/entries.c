@@ -47,10 +47,10 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
     bool own = false;
     for (char *slash = strchr(path, '/'); slash && !own; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        own = leads_into_own_mount(fs, fs->root, path);
+        own = leads_into_own_mount(fs, fs->env.root, path);
         *slash = '/';
     }
-    return own || leads_into_own_mount(fs, fs->root, path);
+    return own || leads_into_own_mount(fs, fs->env.root, path);
 }
 
 /* ---- classification ----------------------------------------------------------------------------- */
@@ -261,16 +261,16 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
 /* Opens a path in the file system of SOURCE. -1 with errno: ENOTDIR if an archive is on the way. */
 static int open_path(struct pf_fs *fs, char *path, int flags)
 {
-    const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
-    if (pf_folder_fd(fs->top) < 0) {
+    const char *name = *path ? path : fs->env.root_name ? fs->env.root_name : ".";
+    if (pf_folder_fd(fs->env.top) < 0) {
         errno = ENOTDIR;
         return -1;
     }
-    int fd = pf_open_here(fs->root, name, flags);
+    int fd = pf_open_here(fs->env.root, name, flags);
     if (fd >= 0 || errno != EXDEV)
         return fd;
     if (!passes_own_mount(fs, path))
-        return pf_open_beneath(fs->root, name, flags);
+        return pf_open_beneath(fs->env.root, name, flags);
     errno = ENOENT;
     return -1;
 }
@@ -285,7 +285,7 @@ struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry
     if (fd >= 0)
         folder = pf_folder_new(fd, fs->archives);
     else if (errno == ENOTDIR && fs->archives)
-        folder = pf_folder_open(fs->top, *path ? path : ".");
+        folder = pf_folder_open(fs->env.top, *path ? path : ".");
     int saved = errno;
     free(path);
     errno = saved;
@@ -302,7 +302,7 @@ int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_open
     if (result && opened->fd >= 0)
         pf_opened_close(opened);
     else if (result == ENOTDIR && fs->archives)
-        result = pf_folder_file(fs->top, path, opened);
+        result = pf_folder_file(fs->env.top, path, opened);
     free(path);
     return result;
 }
@@ -319,7 +319,7 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
     if (fd >= 0)
         close(fd);
     if (result == ENOTDIR && fs->archives)
-        result = pf_folder_stat(fs->top, *path ? path : ".", st);
+        result = pf_folder_stat(fs->env.top, *path ? path : ".", st);
     pf_lock_take(&fs->lock);
     bool packed = entry->packed;
     pf_lock_drop(&fs->lock);

@@ -153,7 +153,7 @@ static struct pf_folder *open_folder(struct crawl_walk *walk, const char *path)
 {
     const char *name;
     const struct pf_folder *parent = *path ? open_parent(walk, path, &name) : NULL;
-    return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->top, *path ? path : ".");
+    return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->env.top, *path ? path : ".");
 }
 
 static void close_last(struct crawl_walk *walk)
@@ -269,14 +269,14 @@ static int classify_path(struct crawl_walk *walk, const char *path, struct pf_en
     const char *name;
     const struct pf_folder *parent = open_parent(walk, path, &name);
     if (parent || name == path)
-        return pf_classify(walk->fs, parent ? parent : walk->fs->top, name, info);
+        return pf_classify(walk->fs, parent ? parent : walk->fs->env.top, name, info);
     size_t size = (size_t)(name - path - 1);
     bool same =
         walk->last && walk->last_path && !strncmp(walk->last_path, path, size) && !walk->last_path[size];
     if (!same) {
         close_last(walk);
         walk->last_path = strndup(path, size);
-        walk->last = walk->last_path ? pf_folder_open(walk->fs->top, walk->last_path) : NULL;
+        walk->last = walk->last_path ? pf_folder_open(walk->fs->env.top, walk->last_path) : NULL;
     }
     return walk->last ? pf_classify(walk->fs, walk->last, name, info) : errno;
 }
@@ -316,8 +316,8 @@ static int walk_source(struct crawl_walk *walk, const struct pf_buf *listed, str
     int result = 0;
     if (listed)
         push_listed(&todo, listed);
-    else if (fs->root_name)
-        push(&todo, "", fs->root_name);
+    else if (fs->env.root_name)
+        push(&todo, "", fs->env.root_name);
     else if (pf_root_is_profile(fs))
         push(&todo, "", ".");
     else

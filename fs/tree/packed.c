@@ -85,7 +85,7 @@ static int look_at_one(void *arg, const char *name, unsigned char type)
 
 static int look_into(const struct pf_preparation *what, struct pf_error *error)
 {
-    struct pf_folder *folder = pf_folder_open(what->fs->top, *what->path ? what->path : ".");
+    struct pf_folder *folder = pf_folder_open(what->fs->env.top, *what->path ? what->path : ".");
     int failed = folder ? 0 : pf_fail(error, errno, "%s", strerror(errno));
     struct looking looking = {what, folder, error, 0};
     if (folder && what->name)
@@ -214,7 +214,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
  */
 static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
 {
-    bool within = pf_folder_fd(fs->top) < 0;
+    bool within = pf_folder_fd(fs->env.top) < 0;
     *unknown = 0;
     for (const struct pf_entry *at = folder; at; at = at->parent) { /* the caller holds `folder`, which holds its parents */
         pf_lock_take(&fs->lock);

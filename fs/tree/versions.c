@@ -109,7 +109,7 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
     struct pf_entry *entry = old->entry;
     int result;
     if (!entry->parent) {
-        result = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
+        result = pf_classify(fs, fs->env.top, fs->env.root_name ? fs->env.root_name : ".", &info);
     } else {
         struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
         result = folder ? pf_classify(fs, folder, entry->name, &info) : errno;

@@ -25,22 +25,20 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     }
     char *slash = strrchr(path, '/');
     if (!S_ISDIR(st.st_mode)) {
-        fs->root_name = strdup(slash + 1);
+        fs->env.root_name = strdup(slash + 1);
         slash[slash == path] = 0;
     }
-    fs->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = fs->root < 0 || fstat(fs->root, &st) ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
+    fs->env.root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result =
+        fs->env.root < 0 || fstat(fs->env.root, &st) ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
     fs->device = st.st_dev;
     free(path);
     fs->archives = pf_archives_new(fs->options.unpacked, !fs->options.no_archives);
-    int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
-    fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
+    int top = result ? -1 : fcntl(fs->env.root, F_DUPFD_CLOEXEC, 3);
+    fs->env.top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
     if (fs->archives)
         pf_cache_indexes(fs);
-    fs->env.root = fs->root;
-    fs->env.top = fs->top;
-    fs->env.root_name = fs->root_name;
-    if (!result && (!fs->top || !fs->archives))
+    if (!result && (!fs->env.top || !fs->archives))
         result = pf_fail_memory(error);
     return result;
 }
@@ -48,13 +46,12 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
 /* Makes paths relative to the archive that is SOURCE. Does not read the archive yet. */
 static int enter_root(struct pf_fs *fs, struct pf_error *error)
 {
-    struct pf_folder *archive = pf_folder_below(fs->top, fs->root_name);
+    struct pf_folder *archive = pf_folder_below(fs->env.top, fs->env.root_name);
     if (!archive)
         return pf_fail(error, errno, "%s", strerror(errno));
-    pf_folder_free(fs->top);
-    fs->top = fs->env.top = archive;
-    free(fs->root_name);
-    fs->root_name = NULL;
+    pf_folder_free(fs->env.top);
+    fs->env.top = archive;
+    free(fs->env.root_name);
     fs->env.root_name = NULL;
     return 0;
 }
@@ -70,7 +67,7 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     root->holds = 1;
     fs->next_entry = PF_ROOT_INO + 1;
     struct pf_entry_info info;
-    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
+    int code = pf_classify(fs, fs->env.top, fs->env.root_name ? fs->env.root_name : ".", &info);
     if (code)
         return pf_fail(error, code, "%s", strerror(code));
     pf_entry_set_info(root, &info);
@@ -86,7 +83,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
         pf_fail_memory(error);
         return NULL;
     }
-    fs->root = -1;
+    fs->env.root = -1;
     fs->options = *options;
     fs->started = pf_monotonic_seconds();
     fs->started_at = time(NULL);
@@ -99,10 +96,9 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     pf_lock_init(&fs->lock, PF_RANK_FS);
     pf_reaper_init(fs);
     fs->probe_results = pf_probe_results_new(fs->env.cache);
-    fs->source = strdup(source);
     fs->env.blocks = pf_blocks_new(options->profile.cache / 2);
     fs->env.pool = pf_pool_new(options->pass_threads);
-    if (!fs->source || !fs->probe_results || !fs->env.blocks || !fs->env.pool)
+    if (!fs->probe_results || !fs->env.blocks || !fs->env.pool)
         pf_fail_memory(error);
     else if (!open_root(fs, source, error) && !add_root(fs, error) && !pf_virtuals_make(fs, error))
         return fs;
@@ -170,16 +166,15 @@ void pf_fs_free(struct pf_fs *fs)
     pf_virtuals_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->env.blocks);
-    pf_folder_free(fs->top);
+    pf_folder_free(fs->env.top);
     pf_archives_free(fs->archives);
     pf_probe_results_free(fs->probe_results);
     pf_cache_free(fs->env.cache);
     pf_pool_free(fs->env.pool);
-    if (fs->root >= 0)
-        close(fs->root);
+    if (fs->env.root >= 0)
+        close(fs->env.root);
     pf_lock_destroy(&fs->lock);
-    free(fs->root_name);
-    free(fs->source);
+    free(fs->env.root_name);
     free(fs);
 }
 

@@ -142,12 +142,8 @@ struct pf_other_device {
 struct pf_fs {
     struct pf_env env;
     struct pf_fs_options options;
-    int root;              /* SOURCE if it is a directory, otherwise the directory that contains it */
-    struct pf_folder *top; /* `root` as a folder, or the archive if SOURCE is one */
     struct pf_archives *archives;
-    char *root_name;     /* NULL: SOURCE is `top`; otherwise the name of SOURCE in `root` */
-    dev_t device;        /* of `root` */
-    char *source;        /* as given */
+    dev_t device;        /* of env.root */
     const char *sandbox; /* sandbox line of status.txt; NULL: no sandbox */
     uint64_t started;    /* in monotonic seconds */
     time_t started_at;   /* in seconds since 1970 */
