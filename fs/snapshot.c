@@ -50,8 +50,7 @@ void pf_snapshots_free(struct pf_snapshots *set)
 
 static void release_owner(struct pf_owner *owner)
 {
-    struct pf_snapshot *snapshot = (struct pf_snapshot *)owner;
-    pf_snapshot_release(snapshot->set, snapshot);
+    pf_snapshot_release((struct pf_snapshot *)owner);
 }
 
 static const char *snapshot_title(const struct pf_owner *owner)
@@ -81,8 +80,9 @@ struct pf_snapshot *pf_snapshot_by_subject(struct pf_snapshots *set, uint64_t su
     return use_snapshot(set, &set->by_subject, subject);
 }
 
-void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+void pf_snapshot_release(struct pf_snapshot *snapshot)
 {
+    struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
     bool last = atomic_fetch_sub(&snapshot->owner.references, 1) == 1 && snapshot->replaced;
     pf_lock_drop(&set->lock);
@@ -117,8 +117,9 @@ static bool give_number(struct pf_snapshots *set, struct pf_snapshot *snapshot)
     return given;
 }
 
-void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+void pf_snapshot_renumber(struct pf_snapshot *snapshot)
 {
+    struct pf_snapshots *set = snapshot->set;
     pf_assert_held(&set->lock);
     if (snapshot->replaced)
         return;
@@ -179,8 +180,9 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
 
 /* ---- freshness ------------------------------------------------------------------------------------ */
 
-void pf_snapshot_checked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same)
+void pf_snapshot_checked(struct pf_snapshot *snapshot, bool same)
 {
+    struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
     snapshot->checked = pf_monotonic_seconds();
     if (!same && !snapshot->replaced)
@@ -202,8 +204,7 @@ static bool has_item(struct pf_snapshot *snapshot, uint64_t item)
 static int run_item(struct pf_owner *owner, uint64_t item, struct pf_error *error)
 {
     struct pf_snapshot *snapshot = (struct pf_snapshot *)owner;
-    struct pf_snapshots *set = snapshot->set;
-    return has_item(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
+    return has_item(snapshot, item) ? 0 : snapshot->set->ops->make(snapshot, (uint32_t)item, error);
 }
 
 static bool item_is_short(struct pf_owner *owner, uint64_t item)
@@ -214,9 +215,8 @@ static bool item_is_short(struct pf_owner *owner, uint64_t item)
 
 static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, item_is_short, run_item};
 
-int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
+int pf_snapshot_need(struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {
-    (void)set;
     return pf_op_errno(op, has_item(snapshot, item) ? 0 : pf_need(op, &item_work, &snapshot->owner, item));
 }
 
@@ -274,9 +274,10 @@ static bool grow_texts(struct pf_snapshot *snapshot, size_t n)
     return true;
 }
 
-int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
-                        struct pf_store **texts, size_t n, struct pf_error *error)
+int pf_snapshot_publish(struct pf_snapshot *snapshot, size_t first, struct pf_store **texts, size_t n,
+                        struct pf_error *error)
 {
+    struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
     bool room = grow_texts(snapshot, first + n);
     for (size_t t = 0; room && t < n; t++) {
@@ -293,8 +294,9 @@ int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
     return room ? 0 : pf_fail_memory(error);
 }
 
-struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text)
+struct pf_store *pf_snapshot_text(const struct pf_snapshot *snapshot, size_t text)
 {
+    struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
     struct pf_store *store = text < snapshot->n_texts ? snapshot->texts[text] : NULL;
     if (store)

@@ -35,8 +35,7 @@ struct pf_snapshot {
 
 struct pf_snapshot_ops {
     /* Makes an item in a pass and publishes it under the set's lock. Returns 0, or -1 with *error filled. */
-    int (*make)(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
-                struct pf_error *error);
+    int (*make)(struct pf_snapshot *snapshot, uint32_t item, struct pf_error *error);
     /* Returns true if an item has been made. Called with the set's lock held. */
     bool (*is_made)(const struct pf_snapshot *snapshot, uint32_t item);
     /* Returns true if an item takes about a millisecond: it is then made on the operation's thread. NULL: none does. */
@@ -64,7 +63,7 @@ void pf_snapshots_free(struct pf_snapshots *set);
 struct pf_snapshot *pf_snapshot_by_number(struct pf_snapshots *set, uint32_t number);
 struct pf_snapshot *pf_snapshot_by_subject(struct pf_snapshots *set, uint64_t subject);
 /* Drops a reference. */
-void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot);
+void pf_snapshot_release(struct pf_snapshot *snapshot);
 
 /*
  * Installs a snapshot, allocated by the caller, as the current one of a subject; takes ownership. If the subject already has a snapshot,
@@ -74,25 +73,25 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
                                     bool replace);
 /* Records that the profiles were compared just now. If they differ (not `same`), hides the snapshot from look-ups; users keep it. */
-void pf_snapshot_checked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
+void pf_snapshot_checked(struct pf_snapshot *snapshot, bool same);
 
 /* Assigns a new number, so that the kernel requests attributes again. Called with the set's lock held. */
-void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot);
+void pf_snapshot_renumber(struct pf_snapshot *snapshot);
 
 /*
  * Waits until an item is made. Jobs of different items can run in parallel. Returns 0 or an errno value, with op->error filled if the
  * job failed.
  */
-int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op);
+int pf_snapshot_need(struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op);
 
 /*
  * Publishes n texts, numbered from `first` on; takes ownership. Evicts texts of snapshots without users while the set holds too many
  * bytes. Returns 0, or -1 with *error filled if out of memory; the texts are then freed.
  */
-int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
-                        struct pf_store **texts, size_t n, struct pf_error *error);
+int pf_snapshot_publish(struct pf_snapshot *snapshot, size_t first, struct pf_store **texts, size_t n,
+                        struct pf_error *error);
 /* Returns a reference to a text; NULL if it is not made yet or evicted. */
-struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text);
+struct pf_store *pf_snapshot_text(const struct pf_snapshot *snapshot, size_t text);
 
 /* Frees the texts of the least recently checked snapshot without users. Returns false if no such snapshot holds texts. */
 bool pf_snapshots_shrink(struct pf_snapshots *set);

@@ -177,7 +177,7 @@ static int make_listing(struct control *control, struct pf_snapshot *snapshot, s
     texts[LISTED_PROFILES] = pf_snapshot_store(&profiles, error);
     texts[LISTED_ARCHIVES] = pf_snapshot_store(&archives, error);
     if (texts[LISTED_PROFILES] && texts[LISTED_ARCHIVES])
-        return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, LISTING_TEXTS, error);
+        return pf_snapshot_publish(snapshot, 0, texts, LISTING_TEXTS, error);
     pf_store_free(texts[LISTED_PROFILES]);
     pf_store_free(texts[LISTED_ARCHIVES]);
     return -1;
@@ -195,7 +195,7 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
     pf_lock_take(&control->snapshots.lock);
     snapshot->digest = digest;
     pf_lock_drop(&control->snapshots.lock);
-    return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
+    return pf_snapshot_publish(snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
 /* Replaces a snapshot that is stale. A list counts as stale without a check, which would take as long as making a new list. */
@@ -214,20 +214,19 @@ static int check_control_snapshot(struct control *control, struct pf_snapshot *s
         same = digest == snapshot->digest;
         pf_lock_drop(&control->snapshots.lock);
     }
-    pf_snapshot_checked(&control->snapshots, snapshot, same);
+    pf_snapshot_checked(snapshot, same);
     return 0;
 }
 
-static int make_control_text(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
-                             struct pf_error *error)
+static int make_control_text(struct pf_snapshot *snapshot, uint32_t item, struct pf_error *error)
 {
-    struct control *control = set->owner;
+    struct control *control = snapshot->set->owner;
     if (item == CHECK)
         return check_control_snapshot(control, snapshot, error);
     int result = snapshot->subject == LISTING ? make_listing(control, snapshot, error)
                                               : make_control_tables(control, snapshot, error);
     if (!result)
-        pf_snapshot_checked(set, snapshot, true);
+        pf_snapshot_checked(snapshot, true);
     return result;
 }
 
@@ -265,14 +264,14 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
         struct pf_snapshot *snapshot = current_snapshot(control, subject);
         if (!snapshot)
             return ENOMEM;
-        result = pf_snapshot_need(set, snapshot, MAKE_TEXTS, op);
+        result = pf_snapshot_need(snapshot, MAKE_TEXTS, op);
         if (!result)
-            result = pf_snapshot_need(set, snapshot, CHECK, op);
+            result = pf_snapshot_need(snapshot, CHECK, op);
         pf_lock_take(&set->lock);
         replaced = snapshot->replaced;
         *ino = pf_ino(snapshot->number, KIND_CONTROL, text);
         pf_lock_drop(&set->lock);
-        pf_snapshot_release(set, snapshot);
+        pf_snapshot_release(snapshot);
     } while (!result && replaced);
     return result;
 }
@@ -284,9 +283,9 @@ static struct pf_store *get_control_text(struct control *control, uint64_t ino, 
     struct pf_snapshot *snapshot = pf_snapshot_by_number(&control->snapshots, (uint32_t)(ino >> 40));
     if (!snapshot)
         return NULL;
-    struct pf_store *text = pf_snapshot_text(&control->snapshots, snapshot, (uint32_t)ino);
+    struct pf_store *text = pf_snapshot_text(snapshot, (uint32_t)ino);
     *subject = (enum subject)snapshot->subject;
-    pf_snapshot_release(&control->snapshots, snapshot);
+    pf_snapshot_release(snapshot);
     return text;
 }
 

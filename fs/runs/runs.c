@@ -135,11 +135,6 @@ static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtua
     return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, parent->ino, true);
 }
 
-static void release_runs(struct all_runs *all, struct runs *runs)
-{
-    pf_snapshot_release(&all->snapshots, &runs->snapshot);
-}
-
 /*
  * Withdraws other users' access if a text was made from files that not all users may read (`is_private`). The kernel caches
  * the old permissions, so runs/ gets another inode number, for which the kernel requests new attributes. The caller holds
@@ -150,7 +145,7 @@ static void make_private(struct all_runs *all, struct runs *runs, bool is_privat
     if (!is_private || !pf_fs_options(all->fs)->others || !runs->is_public)
         return;
     runs->is_public = false;
-    pf_snapshot_renumber(&all->snapshots, &runs->snapshot);
+    pf_snapshot_renumber(&runs->snapshot);
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
@@ -197,7 +192,7 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error
     pf_lock_take(&all->snapshots.lock);
     make_private(all, runs, is_private);
     pf_lock_drop(&all->snapshots.lock);
-    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, SUMMARY_TEXT, &text, 1, error);
+    return pf_snapshot_publish(&runs->snapshot, SUMMARY_TEXT, &text, 1, error);
 }
 
 static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_error *error)
@@ -208,8 +203,8 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
     pf_lock_take(&all->snapshots.lock);
     make_private(all, runs, texts.is_private);
     pf_lock_drop(&all->snapshots.lock);
-    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TEXTS,
-                               texts.text, PF_RUNS_TEXTS, error);
+    return pf_snapshot_publish(&runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TEXTS, texts.text,
+                               PF_RUNS_TEXTS, error);
 }
 
 /* Lists the runs again, and replaces the snapshot if their digest has changed. A transient error counts as no change. */
@@ -226,13 +221,12 @@ static void compare_run_list(struct all_runs *all, struct runs *runs)
     bool same =
         pf_is_transient(result) || (!result && pf_run_list_digest(all->fs, &list, has_entries) == digest);
     pf_run_list_free(&list);
-    pf_snapshot_checked(&all->snapshots, &runs->snapshot, same);
+    pf_snapshot_checked(&runs->snapshot, same);
 }
 
-static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
-                          struct pf_error *error)
+static int make_runs_text(struct pf_snapshot *snapshot, uint32_t node, struct pf_error *error)
 {
-    struct all_runs *all = set->owner;
+    struct all_runs *all = snapshot->set->owner;
     struct runs *runs = (struct runs *)snapshot;
     if (node == CHECK)
         return compare_run_list(all, runs), 0;
@@ -269,7 +263,7 @@ static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_tex
  */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
 {
-    int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, CHECK, op);
+    int result = pf_snapshot_need(&runs->snapshot, CHECK, op);
     pf_lock_take(&all->snapshots.lock);
     bool replaced = runs->snapshot.replaced;
     pf_lock_drop(&all->snapshots.lock);
@@ -282,24 +276,22 @@ static int enter_runs(struct all_runs *all, uint64_t ino, struct runs **runs, st
     *runs = (struct runs *)pf_snapshot_by_number(&all->snapshots, (uint32_t)(ino >> 40));
     int result = *runs ? check_runs(all, *runs, op) : ESTALE;
     if (result && *runs)
-        release_runs(all, *runs);
+        pf_snapshot_release(&(*runs)->snapshot);
     return result;
 }
 
 /* Makes the items that searching or reading a node requires. Returns 0 or an errno value. */
-static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, struct pf_op *op)
+static int need_node(struct runs *runs, uint32_t node, struct pf_op *op)
 {
-    struct pf_snapshots *set = &all->snapshots;
     if (node == TOP || node == INFO || node == OVERVIEW || node == EXPORT_LINK)
         return 0;
-    int result = pf_snapshot_need(set, &runs->snapshot, node == SUMMARY ? SUMMARY : LIST, op);
+    int result = pf_snapshot_need(&runs->snapshot, node == SUMMARY ? SUMMARY : LIST, op);
     if (result || !is_metric(node))
         return result;
     if (node_metric(node) >= runs->metrics.n || node_role(node) > EXPORT_DIR)
         return ENOENT;
     /* One job makes all texts of a metric. */
-    return is_runs_folder(node) ? 0
-                                : pf_snapshot_need(set, &runs->snapshot, node - node_role(node) + TEXT, op);
+    return is_runs_folder(node) ? 0 : pf_snapshot_need(&runs->snapshot, node - node_role(node) + TEXT, op);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */
@@ -335,14 +327,13 @@ static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf
 }
 
 /* The size of a node whose items have been made. */
-static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t node)
+static uint64_t size_of(const struct runs *runs, uint32_t node)
 {
     struct pf_buf small = {0};
     if (is_runs_folder(node))
         return 0;
-    struct pf_store *text = add_small_text(runs, node, &small)
-                                ? NULL
-                                : pf_snapshot_text(&all->snapshots, &runs->snapshot, node_text(node));
+    struct pf_store *text =
+        add_small_text(runs, node, &small) ? NULL : pf_snapshot_text(&runs->snapshot, node_text(node));
     uint64_t size = text ? pf_store_size(text) : small.size;
     pf_store_free(text);
     pf_buf_free(&small);
@@ -370,7 +361,7 @@ static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t no
                              .st_uid = getuid(),
                              .st_gid = getgid(),
                              .st_blksize = 4096,
-                             .st_size = (off_t)size_of(all, runs, node),
+                             .st_size = (off_t)size_of(runs, node),
                              .st_atim = *newest,
                              .st_mtim = *newest,
                              .st_ctim = *newest};
@@ -422,7 +413,7 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
     struct runs *runs = (struct runs *)pf_snapshot_by_subject(&all->snapshots, parent->ino);
     int result = !runs ? 0 : strcmp(runs->path, parent->path) != 0 ? ESTALE : check_runs(all, runs, op);
     if (result) {
-        release_runs(all, runs);
+        pf_snapshot_release(&runs->snapshot);
         runs = NULL;
     }
     if (result && result != ESTALE)
@@ -437,7 +428,7 @@ static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, 
     if (!runs)
         return ENOMEM;
     fill_attr(all, runs, TOP, attr);
-    release_runs(all, runs);
+    pf_snapshot_release(&runs->snapshot);
     return 0;
 }
 
@@ -456,7 +447,7 @@ static int look_up_runs(void *self, uint64_t parent, const char *name, struct pf
         return result;
     const char *entry;
     uint32_t node = 0;
-    result = is_runs_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
+    result = is_runs_folder((uint32_t)parent) ? need_node(runs, (uint32_t)parent, op) : ENOTDIR;
     for (uint64_t i = 0; !result; i++) {
         if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
             result = ENOENT;
@@ -464,10 +455,10 @@ static int look_up_runs(void *self, uint64_t parent, const char *name, struct pf
             break;
     }
     if (!result)
-        result = is_runs_folder(node) ? 0 : need_node(all, runs, node, op);
+        result = is_runs_folder(node) ? 0 : need_node(runs, node, op);
     if (!result)
         fill_attr(all, runs, node, attr);
-    release_runs(all, runs);
+    pf_snapshot_release(&runs->snapshot);
     return result;
 }
 
@@ -478,10 +469,10 @@ static int get_runs_attr(void *self, uint64_t ino, struct pf_attr *attr, struct 
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_runs_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
+    result = is_runs_folder((uint32_t)ino) ? 0 : need_node(runs, (uint32_t)ino, op);
     if (!result)
         fill_attr(all, runs, (uint32_t)ino, attr);
-    release_runs(all, runs);
+    pf_snapshot_release(&runs->snapshot);
     return result;
 }
 
@@ -492,8 +483,8 @@ static int open_runs_folder(void *self, uint64_t ino, struct pf_op *op)
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_runs_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
-    release_runs(all, runs);
+    result = is_runs_folder((uint32_t)ino) ? need_node(runs, (uint32_t)ino, op) : ENOTDIR;
+    pf_snapshot_release(&runs->snapshot);
     return result;
 }
 
@@ -512,7 +503,7 @@ static bool list_runs_entry(void *self, uint64_t ino, uint64_t number, struct pf
         entry->type = is_runs_folder(node) ? DT_DIR : is_link(node) ? DT_LNK : DT_REG;
     }
     if (runs)
-        release_runs(all, runs);
+        pf_snapshot_release(&runs->snapshot);
     return more;
 }
 
@@ -536,15 +527,15 @@ static int open_runs_file(void *self, uint64_t ino, struct pf_virtual_text *text
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_runs_folder(node) ? EISDIR : need_node(all, runs, node, op);
+    result = is_runs_folder(node) ? EISDIR : need_node(runs, node, op);
     if (!result && copy_small_text(runs, node, &text->bytes, &text->size) == ENOMEM)
         result = ENOMEM;
     if (!result && !text->bytes) {
-        text->store = pf_snapshot_text(&all->snapshots, &runs->snapshot, node_text(node));
+        text->store = pf_snapshot_text(&runs->snapshot, node_text(node));
         text->size = text->store ? pf_store_size(text->store) : 0;
         result = text->store ? 0 : ESTALE;
     }
-    release_runs(all, runs);
+    pf_snapshot_release(&runs->snapshot);
     return result;
 }
 
@@ -558,10 +549,10 @@ static int read_runs_link(void *self, uint64_t ino, char **target, struct pf_op 
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = need_node(all, runs, (uint32_t)ino, op);
+    result = need_node(runs, (uint32_t)ino, op);
     if (!result)
         result = copy_small_text(runs, (uint32_t)ino, target, &size);
-    release_runs(all, runs);
+    pf_snapshot_release(&runs->snapshot);
     return result;
 }
 
