@@ -42,9 +42,9 @@ void pf_blocks_free(struct pf_blocks *blocks)
     free(blocks);
 }
 
-static struct pf_block **chain_of(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+static struct pf_block **chain_of(struct pf_blocks *blocks, uint64_t text, uint64_t start)
 {
-    uint64_t hash = (text * 0x9e3779b97f4a7c15u ^ index) * 0xff51afd7ed558ccdu;
+    uint64_t hash = (text * 0x9e3779b97f4a7c15u ^ start) * 0xff51afd7ed558ccdu;
     return &blocks->chains[hash >> 52];
 }
 
@@ -62,20 +62,20 @@ static void link_newest(struct pf_blocks *blocks, struct pf_block *block)
     blocks->newest = block;
 }
 
-static struct pf_block *find_block(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+static struct pf_block *find_block(struct pf_blocks *blocks, uint64_t text, uint64_t start)
 {
-    struct pf_block *block = *chain_of(blocks, text, index);
-    while (block && (block->text != text || block->index != index))
+    struct pf_block *block = *chain_of(blocks, text, start);
+    while (block && (block->text != text || block->start != start))
         block = block->chain;
     return block;
 }
 
-static struct pf_block *add_empty(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+static struct pf_block *add_empty(struct pf_blocks *blocks, uint64_t text, uint64_t start)
 {
-    struct pf_block *block = calloc(1, sizeof *block), **chain = chain_of(blocks, text, index);
+    struct pf_block *block = calloc(1, sizeof *block), **chain = chain_of(blocks, text, start);
     if (!block)
         return NULL;
-    *block = (struct pf_block){.text = text, .index = index, .chain = *chain};
+    *block = (struct pf_block){.text = text, .start = start, .chain = *chain};
     *chain = block;
     link_newest(blocks, block);
     return block;
@@ -83,7 +83,7 @@ static struct pf_block *add_empty(struct pf_blocks *blocks, uint64_t text, uint6
 
 static void remove_block(struct pf_blocks *blocks, struct pf_block *block)
 {
-    struct pf_block **at = chain_of(blocks, block->text, block->index);
+    struct pf_block **at = chain_of(blocks, block->text, block->start);
     while (*at != block)
         at = &(*at)->chain;
     *at = block->chain;
@@ -103,15 +103,15 @@ static void shrink(struct pf_blocks *blocks)
     }
 }
 
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled)
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t start, bool *filled)
 {
     pf_lock_take(&blocks->lock);
-    struct pf_block *block = find_block(blocks, text, index);
+    struct pf_block *block = find_block(blocks, text, start);
     if (block) {
         unlink_age(blocks, block);
         link_newest(blocks, block);
     } else {
-        block = add_empty(blocks, text, index);
+        block = add_empty(blocks, text, start);
     }
     if (block)
         block->references++;

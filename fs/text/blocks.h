@@ -14,7 +14,7 @@ struct pf_blocks;
 
 struct pf_block {
     uint64_t text;  /* key: id of the text, never reused */
-    uint64_t index; /* key: offset in the text of the block's first byte */
+    uint64_t start; /* key: offset of the first byte in the text */
     char *data;     /* set once, by pf_blocks_fill */
     size_t size;
     /* private to the cache: */
@@ -30,7 +30,7 @@ void pf_blocks_free(struct pf_blocks *blocks);
  * has its data.
  * A block that is empty when its last reference is dropped is removed.
  */
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled);
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t start, bool *filled);
 
 /*
  * Sets the data of a block, to which the caller must have a reference; takes ownership of `data` (from malloc). Frees `data` if another

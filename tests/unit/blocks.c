@@ -104,7 +104,7 @@ static void *work(void *arg)
         uint64_t place = (uint64_t)rand_r(&worker->seed) % PLACES;
         bool filled, gives_up = rand_r(&worker->seed) % 8 == 0;
         struct pf_block *block = pf_blocks_get(worker->blocks, place % 3, place, &filled);
-        worker->wrong += block->text != place % 3 || block->index != place;
+        worker->wrong += block->text != place % 3 || block->start != place;
         if (!filled && !gives_up) {
             char *data = malloc(100);
             memset(data, (int)place, 100);
