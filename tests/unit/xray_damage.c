@@ -227,7 +227,7 @@ static void open_across(struct log *log)
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
     record = put_call(log, 2, 2, 2);
-    log->bytes[record - 16] = WRAP << 1 | 1; /* without its NewCPUId, the buffer's records have no time */
+    /* Without their NewCPUId, the records of the buffer have no time. */
     memmove(log->bytes + record - 16, log->bytes + record, log->size - record);
     log->size -= 16;
     patch(log, record - 80 + 1, log->size - (record - 80) - 16, 8);
