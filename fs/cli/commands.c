@@ -138,7 +138,7 @@ static int read_whole_file(struct caching *caching, struct pf_node node)
 /* Returns true for a file that is not read ahead of time, since it needs a pass of its own or is one of very many. */
 static bool is_left_out(struct pf_profile *profile, struct pf_node node)
 {
-    if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)
+    if (node.kind == PF_BLOB)
         return true;
     if (pf_table_of(node.kind) < 0)
         return false;
