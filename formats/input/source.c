@@ -472,7 +472,7 @@ static int source_unpack(struct pf_input **input, unsigned flags, struct pf_erro
     if (got < 0)
         return -1;
     enum pf_packing_kind kind = pf_packing_kind_of(head, (size_t)got);
-    if (kind == PF_UNPACKED && !(flags & PF_ZLIB && pf_inflate_is_zlib(head, (size_t)got)))
+    if (kind == PF_UNPACKED && !(flags & PF_OR_ZLIB && pf_inflate_is_zlib(head, (size_t)got)))
         return 0;
     *input = source_view_of(*input, kind);
     if (!*input)

@@ -66,7 +66,7 @@ enum pf_open_flags {
     PF_RAW = 0,     /* the raw bytes */
     PF_UNPACK = 1,  /* the unpacked bytes if the file is compressed by gzip, zstd, xz or bzip2 */
     PF_SIZED = 2,   /* with PF_UNPACK: unpack all, so that pf_input_size is exact; reports progress */
-    PF_ZLIB = 4,    /* with PF_UNPACK: also if the file begins like a zlib stream */
+    PF_OR_ZLIB = 4, /* with PF_UNPACK: also if the file begins like a zlib stream */
     PF_PATH = 8,    /* the name is an absolute path that the user specified; symbolic links are followed */
     PF_PEEK = 16,   /* do not record the file; the caller frees the input (pf_input_free) */
     PF_COUNTED = 32 /* raw bytes only: the file stays open until each use has ended (pf_input_done) */

@@ -30,8 +30,8 @@ static const struct pf_blob blobs[] = {{.name = "profile.json"}};
 static struct pf_input *open_input(struct pf_run *run, unsigned flags)
 {
     struct pf_input *input;
-    pf_run_check(run,
-                 pf_source_open(run->model->source, NULL, PF_UNPACK | PF_ZLIB | flags, &input, run->error));
+    pf_run_check(
+        run, pf_source_open(run->model->source, NULL, PF_UNPACK | PF_OR_ZLIB | flags, &input, run->error));
     return input;
 }
 
