@@ -127,8 +127,3 @@ size_t pf_rows_count(const struct pf_rows *rows)
 {
     return rows ? rows->count : 0;
 }
-
-size_t pf_rows_columns(const struct pf_rows *rows)
-{
-    return rows->columns;
-}

@@ -26,6 +26,5 @@ void pf_rows_cut(struct pf_rows *rows, size_t count);
 /* The cells of row i (i < count), valid as long as the row exists. */
 const struct pf_cell *pf_rows_at(const struct pf_rows *rows, size_t i);
 size_t pf_rows_count(const struct pf_rows *rows);
-size_t pf_rows_columns(const struct pf_rows *rows);
 
 #endif

@@ -161,17 +161,3 @@ void pf_hash_free(struct pf_hash_table *table)
     free(table->slots);
     *table = (struct pf_hash_table){0};
 }
-
-uint64_t pf_hash_probes(const struct pf_hash_table *table)
-{
-    uint64_t probes = 0;
-    for (uint32_t i = 0; table->slots && i <= table->mask; i++)
-        if (table->slots[i])
-            probes += ((i - (uint32_t)(table->slots[i] >> 32)) & table->mask) + 1;
-    return probes;
-}
-
-bool pf_is_number(const void *of, uint32_t number, const void *key)
-{
-    return ((const uint64_t *)of)[number] == *(const uint64_t *)key;
-}

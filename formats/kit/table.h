@@ -44,10 +44,5 @@ int pf_hash_add(struct pf_hash_table *table, uint64_t hash, uint32_t number, str
 /* Makes room for `count` numbers. Returns 0, or -1 with *error filled. */
 int pf_hash_reserve(struct pf_hash_table *table, uint64_t count, struct pf_error *error);
 void pf_hash_free(struct pf_hash_table *table);
-/* The number of slots visited when each number is looked up once; for tests. */
-uint64_t pf_hash_probes(const struct pf_hash_table *table);
-
-/* A pf_is_key for keys of type uint64_t; `of` is an array of keys. */
-bool pf_is_number(const void *of, uint32_t number, const void *key);
 
 #endif

@@ -90,7 +90,7 @@ static void markup_is_taken_as_it_comes(void)
     is(model->version, "4.4", "values without quotes are accepted");
     for (size_t i = 0; i < model->n_tables; i++)
         if (!strcmp(model->tables[i].name, "attributes"))
-            is(rows_text(pf_table_rows(&model->tables[i])), "a b & \"c\" \xe2\x98\xba|x y|",
+            is(rows_text(pf_table_rows(&model->tables[i]), 2), "a b & \"c\" \xe2\x98\xba|x y|",
                "character references are decoded");
     ok(is_sound(&fixture), "unusual markup has no warnings");
     tear_down(&fixture);
@@ -290,9 +290,9 @@ static void threads_have_names_of_their_own(void)
 {
     struct fixture fixture;
     set_up_anchor(&fixture, ANCHOR(""));
-    is(rows_text(fixture.model.partitions.items), "0 rank 0.master|1 rank 1.master|",
+    is(rows_text(fixture.model.partitions.items, 2), "0 rank 0.master|1 rank 1.master|",
        "if processes have threads of equal names, the process's name precedes the thread's");
-    is(rows_text(fixture.model.partitions.fields),
+    is(rows_text(fixture.model.partitions.fields, fixture.model.partitions.n_fields),
        "0 0 thread rank 0 machine/rank 0|1 0 thread rank 1 machine/rank 1|",
        "threads have rank, thread and location");
     tear_down(&fixture);
@@ -303,9 +303,10 @@ static void threads_have_names_of_their_own(void)
              "<system><machine Id='0'><name>m</name><node Id='0'><name>n</name><process Id='0'><name>p</name>"
              "<rank>5</rank><thread Id='1'><name>one</name><rank>1</rank></thread>"
              "<thread Id='0'><name>zero</name><rank>0</rank></thread></process></node></machine></system>"));
-    is(rows_text(fixture.model.partitions.items), "0 zero|1 one|",
+    is(rows_text(fixture.model.partitions.items, 2), "0 zero|1 one|",
        "threads of version 4.0 have names, and are ordered by id");
-    is(rows_text(fixture.model.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
+    is(rows_text(fixture.model.partitions.fields, fixture.model.partitions.n_fields),
+       "5 0 thread p m/n/p|5 1 thread p m/n/p|",
        "threads of version 4.0 are located by machine, node and process");
     tear_down(&fixture);
 }

@@ -249,16 +249,16 @@ CUBE_FIXTURE void print_cell(FILE *out, const struct pf_cell *cell)
     fprintf(out, "%.*s", (int)(end - text), text);
 }
 
-/* Returns the rows as text, with a space between cells and `|` after each row; valid until the next call. */
-CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
+/* Returns the first `columns` cells of each row as text, with a space between cells and `|` after each row; valid until the next call. */
+CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows, size_t columns)
 {
     static char text[16384];
     FILE *out = fmemopen(text, sizeof text, "w");
     text[0] = 0;
     for (size_t i = 0; i < pf_rows_count(rows); i++)
-        for (size_t c = 0; c < pf_rows_columns(rows); c++) {
+        for (size_t c = 0; c < columns; c++) {
             print_cell(out, &pf_rows_at(rows, i)[c]);
-            fputc(c + 1 < pf_rows_columns(rows) ? ' ' : '|', out);
+            fputc(c + 1 < columns ? ' ' : '|', out);
         }
     fclose(out);
     return text;
@@ -334,7 +334,7 @@ CUBE_FIXTURE bool warns(const struct fixture *fixture, const char *severity, con
             row[3].size == strlen(code) && !memcmp(row[3].text, code, row[3].size))
             return true;
     }
-    printf("#   warnings: %s\n", rows_text(warnings));
+    printf("#   warnings: %s\n", rows_text(warnings, 5));
     return false;
 }
 
@@ -342,7 +342,7 @@ CUBE_FIXTURE bool is_sound(const struct fixture *fixture)
 {
     if (!pf_rows_count(fixture->model.warnings))
         return true;
-    printf("#   warnings: %s\n", rows_text(fixture->model.warnings));
+    printf("#   warnings: %s\n", rows_text(fixture->model.warnings, 5));
     return false;
 }
 

@@ -173,7 +173,7 @@ static bool study_warns(const struct study *study, const char *code)
         if (pf_rows_at(warnings, i)[3].size == strlen(code) &&
             !memcmp(pf_rows_at(warnings, i)[3].text, code, strlen(code)))
             return true;
-    printf("#   warnings: %s\n", rows_text(warnings));
+    printf("#   warnings: %s\n", rows_text(warnings, 5));
     return false;
 }
 
@@ -188,7 +188,7 @@ static void values_are_pooled(void)
     add_cube(study.root, "run.p1.n7.r2", "profile.cubex", (double[]){6, 8, 0, 0, 3, 4}, false);
     mkdir(path_in(study.root, "notes"), 0755);
     open_study(&study);
-    is(rows_text(study.model.partitions.items), "0 p=1|1 p=2|",
+    is(rows_text(study.model.partitions.items, 2), "0 p=1|1 p=2|",
        "points are sorted, a constant is not a parameter, and folders without Cube files are not points");
     is(table_text(&study, "values", (struct pf_restriction){-1, 0, 0, -1}, false),
        "0 0 main time 5 0 | 0 1 main time 7 1 | 0 2 main time 6 0 | 0 3 main time 8 1 | 1 0 main time 1 0 | "

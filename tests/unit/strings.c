@@ -73,7 +73,7 @@ static void test_rows(void)
     struct pf_error error;
     struct pf_rows *rows = pf_rows_new(4);
     char text[32];
-    ok(pf_rows_count(rows) == 0 && pf_rows_columns(rows) == 4, "a new list of rows is empty");
+    ok(pf_rows_count(rows) == 0, "a new list of rows is empty");
     ok(pf_rows_count(NULL) == 0, "NULL counts as an empty list of rows");
     bool added = true;
     for (int i = 0; i < 3000; i++) {
