@@ -558,22 +558,20 @@ static void test_get_during_prune(const char *folder)
     }
     getter.stop = true;
     pthread_join(thread, NULL);
-    ok(pruned && getter.midway, "gets succeed while the database is pruned: %u times", (unsigned)getter.midway);
+    ok(pruned && getter.midway, "gets succeed while the database is pruned: %u times",
+       (unsigned)getter.midway);
     pf_cache_free(getter.db);
 }
 
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {
-        test_keeps, test_queue,          test_new_folder, test_large,           test_heads,   test_fields,
-        test_key,   test_nothing_beside, test_place,      test_damaged,         test_foreign, test_locked,
-        test_full,  test_killed,         test_prune,      test_get_during_prune};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        char folder[64];
-        temp_dir_make(folder);
-        tests[i](folder);
-        temp_dir_remove(folder);
-    }
+        test_keeps, test_queue,   test_new_folder, test_large,
+        test_heads, test_fields,  test_key,        test_nothing_beside,
+        test_place, test_damaged, test_foreign,    test_locked,
+        test_full,  test_killed,  test_prune,      test_get_during_prune,
+        NULL};
+    run_in_temp_dirs(tests);
     test_sound_fields();
     return done();
 }

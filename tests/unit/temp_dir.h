@@ -34,6 +34,17 @@ TEMP_DIR void temp_dir_remove(const char *path)
     nftw(path, temp_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Runs each test of a NULL-terminated list in a temporary folder of its own. */
+TEMP_DIR void run_in_temp_dirs(void (*const tests[])(const char *folder))
+{
+    for (size_t i = 0; tests[i]; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
+}
+
 /* Returns FOLDER/NAME in one of four static buffers, valid for the next three calls; `folder` may be such a buffer. */
 TEMP_DIR const char *path_in(const char *folder, const char *name)
 {

@@ -319,13 +319,9 @@ int main(void)
 {
     static void (*const tests[])(const char *folder) = {
         test_warm,   test_changes,       test_probing,  test_how_long_it_is_believed,
-        test_others, test_many_siblings, test_followed, test_two_writers};
+        test_others, test_many_siblings, test_followed, test_two_writers,
+        NULL};
     alarm(HANG_SECONDS);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        char folder[64];
-        temp_dir_make(folder);
-        tests[i](folder);
-        temp_dir_remove(folder);
-    }
+    run_in_temp_dirs(tests);
     return done();
 }

@@ -352,14 +352,10 @@ static void test_storm(const char *folder)
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {
-        test_new_version, test_rewritten, test_deleted, test_sibling, test_other_kinds,
-        test_forget,      test_many,      test_lack,    test_waiting, test_storm};
+        test_new_version, test_rewritten, test_deleted, test_sibling,
+        test_other_kinds, test_forget,    test_many,    test_lack,
+        test_waiting,     test_storm,     NULL};
     alarm(HANG_SECONDS);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        char folder[64];
-        temp_dir_make(folder);
-        tests[i](folder);
-        temp_dir_remove(folder);
-    }
+    run_in_temp_dirs(tests);
     return done();
 }

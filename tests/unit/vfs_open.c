@@ -230,15 +230,10 @@ static void test_listed_side_by_side(const char *folder)
 
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced,
-                                                        test_deleted,         test_loaded_again,
-                                                        test_loaded_once,     test_listed_side_by_side};
+    static void (*const tests[])(const char *folder) = {
+        test_few_descriptors,     test_replaced, test_deleted, test_loaded_again, test_loaded_once,
+        test_listed_side_by_side, NULL};
     alarm(HANG_SECONDS);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        char folder[64];
-        temp_dir_make(folder);
-        tests[i](folder);
-        temp_dir_remove(folder);
-    }
+    run_in_temp_dirs(tests);
     return done();
 }
