@@ -222,11 +222,11 @@ static void speedscope_add(struct speedscope_profile *scope, uint32_t context, p
 /* ---- sampled ------------------------------------------------------------------------------------ */
 
 /*
- * Reads the stack whose bracket was read. *context is the innermost context, PF_NO_CONTEXT for an empty stack. Returns
- * false if the stack is damaged. In some files of brook-profiler, frames are in nested brackets. Such a frame counts as
- * in speedscope, where JavaScript ignores the brackets.
+ * Reads the stack whose bracket was read. *context is the innermost context, PF_NO_CONTEXT for an empty stack. Returns 1;
+ * 0 if the run is full; -1 for damage. In some files of brook-profiler, frames are in nested brackets. Such a frame counts
+ * as in speedscope, where JavaScript ignores the brackets.
  */
-static bool read_stack(struct speedscope_profile *scope, uint32_t *context)
+static int read_stack(struct speedscope_profile *scope, uint32_t *context)
 {
     struct pf_json_token token;
     struct pf_json *json = scope->json;
@@ -237,34 +237,44 @@ static bool read_stack(struct speedscope_profile *scope, uint32_t *context)
     while ((got = pf_json_got(scope->build->run, pf_json_next(json, &token, error))) > 0 &&
            pf_json_depth(json) >= inside) {
         if (pf_run_is_full(scope->build->run))
-            return false;
+            return 0;
         if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
             continue;
         struct frame_number number = frame_number_of(&token);
         if (got == PF_JSON_OBJECT && pf_json_got(scope->build->run, pf_json_leave(json, error)) < 0)
-            return false;
+            return -1;
         *context = speedscope_enter(scope, *context, &number, &token);
     }
-    return got >= 0;
+    return got < 0 ? -1 : 1;
 }
 
-/* Reads the next weight. Returns false at the end of the weights. */
-static bool next_weight(struct speedscope_profile *scope, pf_int128 *weight)
+/* Reads the next weight. Returns 1; 0 at the end of the weights; -1 for damage. */
+static int next_weight(struct speedscope_profile *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
     int got = pf_json_got(scope->build->run, pf_json_skip(scope->weights, &token, scope->build->run->error));
     if (got <= 0 || got == PF_JSON_ARRAY_END)
-        return false;
+        return got < 0 ? -1 : 0;
     *weight = 0;
     if (!amount_of(&token, scope->current.unit, weight))
         pf_json_warn(scope->build->run, &token, "no-weight", "invalid weight: 0 assumed");
     else if (*weight < 0)
         pf_json_warn(scope->build->run, &token, "negative-weight", "negative weight");
-    return true;
+    return 1;
 }
 
-/* Reads samples with their weights. Returns false if there are more samples than weights or fewer. */
-static bool read_pairs(struct speedscope_profile *scope)
+/* Reads the next sample. *token is its bracket. Returns 1; 0 at the end of the samples or if the run is full; -1 for damage. */
+static int next_sample(struct speedscope_profile *scope, struct pf_json_token *token, uint32_t *context)
+{
+    int got = pf_json_got(scope->build->run, pf_json_next(scope->json, token, scope->build->run->error));
+    if (got <= 0 || got == PF_JSON_ARRAY_END)
+        return got < 0 ? -1 : 0;
+    return got == PF_JSON_ARRAY ? read_stack(scope, context)
+                                : pf_fail(scope->build->run->error, EBADMSG, "sample is not an array");
+}
+
+/* Reads samples with their weights. Returns 0; 1 if there are more samples than weights or fewer; -1 for damage. */
+static int read_pairs(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_token token;
@@ -273,17 +283,15 @@ static bool read_pairs(struct speedscope_profile *scope)
     bool fits = true;
     bool samples = pf_json_enter_array(build->run, scope->json, &scope->current.samples);
     bool weights = pf_json_enter_array(build->run, scope->weights, &scope->current.weights);
-    for (uint64_t i = 0; samples && weights && !pf_run_is_full(build->run); i++) {
-        int got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
-        if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
-            break;
-        if (got != PF_JSON_ARRAY) {
-            pf_fail(build->run->error, EBADMSG, "sample is not an array");
-            pf_json_warn_of_damage(build->run);
-            return true;
-        }
-        if (!next_weight(scope, &weight))
-            return false;
+    if (!samples || !weights)
+        return samples != weights;
+    for (uint64_t i = 0;; i++) {
+        int sample = next_sample(scope, &token, &context);
+        if (sample < 0 || pf_run_is_full(build->run))
+            return sample < 0 ? -1 : 0;
+        int weighted = next_weight(scope, &weight);
+        if (weighted < 0 || !sample || !weighted)
+            return weighted < 0 ? -1 : sample != weighted;
         if (context != PF_NO_CONTEXT) {
             speedscope_add(scope, context, weight);
             pf_build_stay(build, scope->current.number, context, speedscope_cell_of(at),
@@ -296,15 +304,17 @@ static bool read_pairs(struct speedscope_profile *scope)
             fits = false;
         }
     }
-    return samples == weights && (!weights || !next_weight(scope, &weight));
 }
 
-static void speedscope_read_samples(struct speedscope_profile *scope)
+/* Returns 0, or -1 for damage. `whole`: the profile is not truncated; otherwise a list may be missing because of the truncation. */
+static int speedscope_read_samples(struct speedscope_profile *scope, bool whole)
 {
-    if (!read_pairs(scope))
+    int differ = read_pairs(scope);
+    if (differ > 0 && whole)
         pf_build_warn(scope->build, scope->current.samples.line, scope->current.samples.offset, "warning",
                       "counts", "profile %u: different numbers of weights and samples: the excess ignored",
                       scope->current.number);
+    return differ < 0 ? -1 : 0;
 }
 
 /* ---- evented ------------------------------------------------------------------------------------ */
@@ -430,7 +440,8 @@ static void close_rest(struct speedscope_profile *scope, pf_int128 last, bool wh
         close_top(scope, end);
 }
 
-static void speedscope_read_events(struct speedscope_profile *scope)
+/* Returns 0, or -1 for damage. */
+static int speedscope_read_events(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
@@ -451,6 +462,7 @@ static void speedscope_read_events(struct speedscope_profile *scope)
             pf_build_step(build, token.offset);
     }
     close_rest(scope, last, got == PF_JSON_ARRAY_END);
+    return got < 0 ? -1 : 0;
 }
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
@@ -495,8 +507,9 @@ static bool amount_at(struct speedscope_profile *scope, const struct pf_json_pla
            amount_of(&token, scope->current.unit, amount);
 }
 
-/* Adds the current profile's partition, values and rows. */
-static void speedscope_add_profile(struct speedscope_profile *scope, const struct pf_json_token *at)
+/* Adds the current profile's partition, values and rows. `whole`: the profile is not truncated. */
+static void speedscope_add_profile(struct speedscope_profile *scope, const struct pf_json_token *at,
+                                   bool whole)
 {
     struct pf_build *build = scope->build;
     struct speedscope_item *item = &scope->current;
@@ -509,12 +522,10 @@ static void speedscope_add_profile(struct speedscope_profile *scope, const struc
     item->ends = amount_at(scope, &item->end_value, &item->end);
     item->metric = pf_build_metric(build, item->unit->metric, strlen(item->unit->metric), item->unit->unit);
     pf_build_own_partition(build, name.text, name.size, &unit);
-    if (item->sampled)
-        speedscope_read_samples(scope);
-    else if (item->evented)
-        speedscope_read_events(scope);
-    else
+    if (!item->sampled && !item->evented)
         pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
+    else if ((item->sampled ? speedscope_read_samples(scope, whole) : speedscope_read_events(scope)) && whole)
+        pf_json_warn_of_damage(build->run);
 }
 
 /* Reads a profile: locates its members, up to the first damage, and then adds its values. */
@@ -526,7 +537,7 @@ static int read_profile(const struct pf_json_walk *walk)
         .number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
     int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->current, profile_members));
     struct pf_error damage = *walk->error;
-    speedscope_add_profile(scope, &at);
+    speedscope_add_profile(scope, &at, !failed);
     if (pf_json_check_full(scope->build->run))
         return -1;
     *walk->error = damage;
@@ -597,7 +608,7 @@ static const struct pf_build_format format = {.state = sizeof(struct speedscope_
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 8,
+                                               .version = 9,
                                                .kit = &format,
                                                .text = true,
                                                .probe = speedscope_probe,
