@@ -101,18 +101,12 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
-/* Adds a row to model->warnings. A note that is not fatal becomes `more` as row PF_NOTES_MAX, and is dropped beyond. */
 static int add_warning(struct pf_model *model, const struct pf_note *note, const char *text,
                        struct pf_error *error)
 {
-    size_t count = pf_rows_count(model->warnings);
-    bool fatal = !strcmp(note->kind.severity, "fatal"), last = !fatal && count == PF_NOTES_MAX;
-    if (!fatal && count > PF_NOTES_MAX)
-        return 0;
     struct pf_cell cells[] = {note->line > 0 ? pf_int(note->line) : pf_absent(),
                               note->offset >= 0 ? pf_int(note->offset) : pf_absent(),
-                              pf_string(note->kind.severity), pf_string(last ? "more" : note->kind.code),
-                              pf_string(last ? "further problems are not listed" : text)};
+                              pf_string(note->kind.severity), pf_string(note->kind.code), pf_string(text)};
     return pf_rows_add(model->warnings, cells, error);
 }
 

@@ -95,9 +95,49 @@ static void test_limits(void)
     pf_notes_free(&notes);
 }
 
+/* Adds a number of notes, each third one of another code. */
+static void add_notes(struct pf_notes *notes, int count)
+{
+    static const struct pf_note_kind third = {"warning", "third", NULL};
+    const struct pf_note_kind *const kinds[] = {&odd, &other, &third};
+    for (int i = 0; i < count; i++)
+        pf_note(notes, kinds[i % 3], i, i, "one");
+}
+
+static void test_last_row(void)
+{
+    static const struct {
+        int notes, fatal, more;
+        const char *last, *name;
+    } cases[] = {
+        {999, 0, 0, "998 998 ", "999 notes are all listed"},
+        {1000, 0, 0, "999 999 ", "1000 notes are all listed"},
+        {1001, 0, 0, "- - warning more 1 further problems", "the last row counts the note after 1000"},
+        {999, 1, 1, "- - warning more 1 further problems", "a fatal note is one of 1000"},
+        {1000, 1, 0, "999 999 ", "1000 notes are all listed with a fatal one among them"},
+        {1000, 1, 1, "- - warning more 1 further problems", "the note after a fatal one is counted"},
+        {400, 700, 3, "- - warning more 3 further problems", "notes after many fatal ones are counted"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pf_notes notes = {0};
+        add_notes(&notes, cases[i].notes);
+        for (int k = 0; k < cases[i].fatal; k++)
+            pf_note(&notes, &cut, 0, 5, NULL);
+        add_notes(&notes, cases[i].more);
+        pf_notes_sort(&notes);
+        char *have = told(&notes), *last = have;
+        for (char *at = have; *at; at++)
+            last = *at == '|' && at[1] ? at + 1 : last;
+        ok(!strncmp(last, cases[i].last, strlen(cases[i].last)), "%s", cases[i].name);
+        free(have);
+        pf_notes_free(&notes);
+    }
+}
+
 int main(void)
 {
     test_texts();
+    test_last_row();
     test_limits();
     return done();
 }
