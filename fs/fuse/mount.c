@@ -162,10 +162,10 @@ int pf_clear_dead_mount(const char *mountpoint)
 
 /*
  * The unmounter is a process that unmounts for the server, since the sandbox drops the rights that unmounting needs. Forked before the
- * sandbox is entered, the unmounter waits until the server ends for any reason, and then unmounts the mount if it still exists.
+ * mount is made, the unmounter waits until the server ends for any reason, and then unmounts the mount if it still exists.
  */
 struct unmounter {
-    int pipe; /* the server's end of a pipe; the unmounter waits until it is closed */
+    int pipe; /* the server's end of a pipe, which gets a byte once the mount is made; the unmounter waits until it is closed */
     int dead; /* write end of a pipe without a reader, see end_unmounter */
     pid_t id;
 };
@@ -208,27 +208,38 @@ static bool outlives_server(int pipe, const char *mountpoint)
     return !gone;
 }
 
-static _Noreturn void run_unmounter(int pipe, const char *mountpoint, const struct statx *mount)
+/* Waits for the server to mount, or to end. Returns false if it has not mounted. `under`: device at the mount point before. */
+static bool awaits_mount(int pipe, const char *mountpoint, dev_t under, struct statx *mount)
+{
+    char byte;
+    while (read(pipe, &byte, 1) < 0 && errno == EINTR)
+        ;
+    return !statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, mount) &&
+           makedev(mount->stx_dev_major, mount->stx_dev_minor) != under;
+}
+
+static _Noreturn void run_unmounter(int pipe, const char *mountpoint, dev_t under)
 {
     static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
-    closefrom(STDIN_FILENO + 1); /* especially /dev/fuse: the connection must end with the server */
+    closefrom(STDIN_FILENO + 1);
+    struct statx mount, root;
+    if (!awaits_mount(STDIN_FILENO, mountpoint, under, &mount))
+        _exit(PF_EXIT_OK);
     /* Send the first request after FUSE_INIT, which shows the server that the mount works. */
-    struct statx root;
     (void)statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &root);
-    bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
+    bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, &mount);
     _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
 
 /* Forks the unmounter. Returns 0, or -1 with errno. */
 static int start_unmounter(struct unmounter *unmounter, const char *mountpoint)
 {
-    struct statx mount;
+    dev_t under;
     int ends[2], dead[2];
-    if (statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, &mount) ||
-        pipe2(dead, O_CLOEXEC))
+    if (pf_device_at(AT_FDCWD, mountpoint, &under) || pipe2(dead, O_CLOEXEC))
         return -1;
     close(dead[0]);
     if (pipe2(ends, O_CLOEXEC)) {
@@ -237,7 +248,7 @@ static int start_unmounter(struct unmounter *unmounter, const char *mountpoint)
     }
     unmounter->id = fork();
     if (unmounter->id == 0)
-        run_unmounter(ends[0], mountpoint, &mount);
+        run_unmounter(ends[0], mountpoint, under);
     close(ends[0]);
     unmounter->pipe = ends[1];
     unmounter->dead = dead[1];
@@ -246,6 +257,12 @@ static int start_unmounter(struct unmounter *unmounter, const char *mountpoint)
         close(dead[1]);
     }
     return unmounter->id < 0 ? -1 : 0;
+}
+
+static void report_mounted(const struct unmounter *unmounter)
+{
+    if (write(unmounter->pipe, "", 1) < 0) { /* the unmounter has died */
+    }
 }
 
 /*
@@ -411,17 +428,17 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     mount->session = session;
     mount->end_process = end_process;
     if (session && !fuse_set_signal_handlers(session)) {
-        if (!fuse_session_mount(session, options->mountpoint)) {
-            if (start_unmounter(mount->unmounter, options->mountpoint)) {
-                fprintf(stderr, "profilefs: %s\n", strerror(errno));
-                fuse_session_unmount(session);
-            } else {
+        if (start_unmounter(mount->unmounter, options->mountpoint)) {
+            fprintf(stderr, "profilefs: %s: %s\n", options->mountpoint, strerror(errno));
+        } else {
+            if (!fuse_session_mount(session, options->mountpoint)) {
+                report_mounted(mount->unmounter);
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
-                end_unmounter(mount->unmounter, session);
-                /* Set the exit flag again, which the loop has reset: without it, libfuse prints an error for each late reply. */
-                fuse_session_exit(session);
             }
+            end_unmounter(mount->unmounter, session);
+            /* Set the exit flag again, which the loop has reset: without it, libfuse prints an error for each late reply. */
+            fuse_session_exit(session);
         }
         fuse_remove_signal_handlers(session);
     }

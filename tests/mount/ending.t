@@ -45,6 +45,14 @@ done
 with "SHIM_CHDIR_SIGNAL=15" attempt
 is "$outcome" "3: profilefs: server ended during mounting" "SIGTERM while mounting in the background is an error"
 ok "SIGTERM while mounting in the background leaves no mount" is_gone
+if [ "$(id -u)" = 0 ]; then # for other users, fusermount3 mounts
+    with "SHIM_MOUNT_SIGNAL=9" attempt
+    is "$outcome" "3: profilefs: server died during mounting" "SIGKILL right after the mount is made is an error"
+    for try in $(seq 100); do is_mounted || break; sleep 0.1; done
+    ok "SIGKILL right after the mount is made leaves no mount" is_gone
+else
+    skip "SIGKILL right after the mount is made" "needs root"
+fi
 
 # ---- failures between mounting and serving
 

@@ -4,6 +4,7 @@
  *   SHIM_CUSTOM_IO=ERRNO       fuse_session_custom_io fails
  *   SHIM_CHDIR_ERRNO=ERRNO     chdir, the last step before the sandbox, fails
  *   SHIM_CHDIR_SIGNAL=SIGNAL   this signal is raised in that chdir, when the unmounter already waits for the server
+ *   SHIM_MOUNT_SIGNAL=SIGNAL   this signal is raised as soon as a mount is made
  *   SHIM_READ_MS=MS            reads beyond the first 64 KB of a file take this long
  *   SHIM_NO_CLOSE_RANGE=ERRNO  close_range fails, as on Linux before 5.9 or in a container that blocks it
  */
@@ -56,6 +57,14 @@ int chdir(const char *path)
         return -1;
     }
     return (int)syscall(SYS_chdir, path);
+}
+
+int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
+{
+    int result = (int)syscall(SYS_mount, source, target, type, flags, data);
+    if (!result && setting("SHIM_MOUNT_SIGNAL"))
+        kill(getpid(), (int)setting("SHIM_MOUNT_SIGNAL"));
+    return result;
 }
 
 ssize_t pread64(int fd, void *buffer, size_t size, off64_t offset)
