@@ -24,8 +24,9 @@ static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_me
     return (uint32_t)(rows < metric->rows ? rows : metric->rows);
 }
 
+/* Copies rows to an offset of the store. Writes nothing if all are missing and zero, since gaps in a store are zeros. */
 static void copy_block(struct copying *copying, const struct pf_cube_metric *metric, uint64_t first,
-                       uint32_t rows)
+                       uint32_t rows, uint64_t offset)
 {
     struct pf_run *run = copying->run;
     size_t size = metric->type.size, n = copying->cube->n_locations;
@@ -34,11 +35,13 @@ static void copy_block(struct copying *copying, const struct pf_cube_metric *met
     uint64_t bits;
     memcpy(&bits, &neutral, sizeof bits);
     bits = metric->big ? htobe64(bits) : htole64(bits);
+    bool is_empty = !bits;
     for (uint32_t r = 0; r < rows; r++) {
         const unsigned char *raw;
         int got = pf_cube_raw_row(&copying->reader, metric, first + r, 0, (uint32_t)n, &raw, run->error);
         pf_run_check(run, got);
         pf_run_step(run, (uint64_t)(metric - copying->cube->metrics), copying->cube->n_metrics);
+        is_empty &= !got;
         for (size_t l = 0; l < n; l++) {
             unsigned char *to = copying->block.at + (l * rows + r) * size;
             if (got)
@@ -47,18 +50,22 @@ static void copy_block(struct copying *copying, const struct pf_cube_metric *met
                 memcpy(memset(to, 0, size), &bits, size < sizeof bits ? size : sizeof bits);
         }
     }
-    pf_run_check(run, pf_store_append(copying->store, copying->block.at, rows * n * size, run->error));
+    if (!is_empty)
+        pf_run_check(run,
+                     pf_store_write(copying->store, offset, copying->block.at, rows * n * size, run->error));
 }
 
 static void copy_metric(struct copying *copying, const struct pf_cube_metric *metric)
 {
     uint32_t rows = rows_a_block(copying->cube, metric);
-    size_t size = (size_t)rows * pf_cube_row_size(copying->cube, metric);
-    pf_run_room(copying->run, &copying->block.at, &copying->block.room, size, 1);
+    uint64_t row_size = pf_cube_row_size(copying->cube, metric), base = pf_store_size(copying->store);
+    pf_run_room(copying->run, &copying->block.at, &copying->block.room, (size_t)(rows * row_size), 1);
     for (uint64_t first = 0; first < metric->rows; first += rows) {
         uint64_t left = metric->rows - first;
-        copy_block(copying, metric, first, left < rows ? (uint32_t)left : rows);
+        copy_block(copying, metric, first, left < rows ? (uint32_t)left : rows, base + first * row_size);
     }
+    uint64_t end = base + metric->rows * row_size;
+    pf_run_check(copying->run, pf_store_write(copying->store, end, "", 0, copying->run->error));
 }
 
 /*
