@@ -135,7 +135,7 @@ static int open_ref(const struct pf_dir *dir, struct pf_node_ref *ref, struct pf
         result = ENOTDIR;
     } else if (ref->profile) {
         result = pf_op_errno(op, pf_profile_ready(ref->profile, ref->node, op));
-        if (!result && ref->node.kind != PF_TOP && pf_node_ref_is_restricted(dir->fs, ref))
+        if (!result && ref->node.kind != PF_TOP && pf_node_ref_is_restricted(ref))
             result = ESTALE;
     }
     if (result) {
@@ -531,7 +531,7 @@ static int profile_entry(const struct pf_dir *dir, const struct pf_node_ref *ref
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
     entry->ino = pf_ino(ref->version->id, node.kind, node.item);
     if (want_attr && node.kind != PF_SOURCE_FOLDER) {
-        if (pf_node_ref_attr(dir->fs, ref, node, false, attr, op)) {
+        if (pf_node_ref_attr(ref, node, false, attr, op)) {
             attr->st.st_ino = 0;
         } else {
             pf_lock_take(&dir->fs->lock);

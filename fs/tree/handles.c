@@ -111,14 +111,14 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     } else {
         result = open_generated(&ref, once, handle, op);
     }
-    if (!result && pf_node_ref_is_restricted(fs, &ref))
+    if (!result && pf_node_ref_is_restricted(&ref))
         result = ESTALE; /* the next look-up of the name finds the new access rights */
     if (result) {
         close_text(handle);
         pf_node_ref_close(&ref);
         return result;
     }
-    handle->access = pf_version_access(fs, ref.version, ref.profile);
+    handle->access = pf_version_access(ref.version, ref.profile);
     handle->version = ref.version;
     handle->profile = ref.profile;
     return 0;
@@ -257,7 +257,7 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     struct pf_file *new = NULL;
     const char *bytes;
     size_t before, after;
-    struct pf_profile *profile = pf_version_profile(fs, handle->version, op);
+    struct pf_profile *profile = pf_version_profile(handle->version, op);
     if (profile && pf_profile_hold_files(profile, &op->error)) {
         pf_profile_release(profile);
         return -1;
@@ -361,7 +361,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
         return result;
     struct pf_file *file = hold_file(handle); /* NULL: handle->profile is never replaced */
     struct pf_access now =
-        pf_version_access(handle->fs, handle->version, file ? pf_file_profile(file) : handle->profile);
+        pf_version_access(handle->version, file ? pf_file_profile(file) : handle->profile);
     if (file)
         pf_file_close(file);
     if (pf_access_same(&now, &handle->access))

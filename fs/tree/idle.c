@@ -11,8 +11,9 @@
  * no I/O.
  */
 
-static void unlist(struct pf_fs *fs, struct pf_version *version)
+void pf_idle_remove(struct pf_version *version)
 {
+    struct pf_fs *fs = version->fs;
     if (!version->listed)
         return;
     *(version->newer ? &version->newer->older : &fs->idle.newest) = version->older;
@@ -24,30 +25,26 @@ static void unlist(struct pf_fs *fs, struct pf_version *version)
     version->has_files = false;
 }
 
-void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
+void pf_version_attach(struct pf_version *version, struct pf_profile *profile)
 {
     assert(version->state == PF_VERSION_UNLOADED);
     version->profile = profile;
     version->state = PF_VERSION_LOADED;
-    fs->loaded_profiles++;
+    version->fs->loaded_profiles++;
 }
 
-void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure)
+void pf_version_break(struct pf_version *version, struct pf_error *failure)
 {
-    pf_assert_held(&fs->lock);
+    pf_assert_held(&version->fs->lock);
     assert(version->state == PF_VERSION_UNLOADED);
     version->failure = failure;
     version->state = PF_VERSION_BROKEN;
 }
 
-void pf_idle_remove(struct pf_fs *fs, struct pf_version *version)
+void pf_idle_add(struct pf_version *version)
 {
-    unlist(fs, version);
-}
-
-void pf_idle_add(struct pf_fs *fs, struct pf_version *version)
-{
-    unlist(fs, version);
+    struct pf_fs *fs = version->fs;
+    pf_idle_remove(version);
     version->listed = true;
     version->idle_since = pf_monotonic_ms();
     version->has_files = true;
@@ -71,20 +68,21 @@ static void note_inputs(struct pf_version *version, const struct pf_profile *pro
     }
 }
 
-struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version)
+struct pf_profile *pf_version_detach(struct pf_version *version)
 {
     assert(version->state == PF_VERSION_LOADED);
     struct pf_profile *profile = version->profile;
     note_inputs(version, profile);
-    unlist(fs, version);
-    fs->loaded_profiles--;
+    pf_idle_remove(version);
+    version->fs->loaded_profiles--;
     version->profile = NULL;
     version->state = PF_VERSION_UNLOADED;
     return profile;
 }
 
-void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version)
+void pf_version_free_if_unused(struct pf_version *version)
 {
+    struct pf_fs *fs = version->fs;
     struct pf_entry *entry = version->entry;
     bool stale = pf_version_is_stale(version), loaded = version->state == PF_VERSION_LOADED;
     if (loaded && stale)

@@ -96,21 +96,21 @@ static int node_size(const struct pf_node_ref *ref, struct pf_node node, bool ma
     return pf_op_errno(op, pf_profile_size(ref->profile, node, size, op));
 }
 
-int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
-                     struct pf_attr *attr, struct pf_op *op)
+int pf_node_ref_attr(const struct pf_node_ref *ref, struct pf_node node, bool may_wait, struct pf_attr *attr,
+                     struct pf_op *op)
 {
     /*
      * If users other than the mounter have access, attributes are not cached, since a further input may restrict the
      * access rights. The top folder is an exception: it shows no contents of the inputs, and if the kernel requested its
      * attributes again, the profile would be loaded.
      */
-    bool may_cache = !fs->options.others || node.kind == PF_TOP;
+    bool may_cache = !ref->version->fs->options.others || node.kind == PF_TOP;
     double seconds =
         ref->profile && pf_profile_is_one_file(ref->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = may_cache ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(ref, node, may_wait, &size, op);
-    struct pf_access access = pf_version_access(fs, ref->version, ref->profile);
+    struct pf_access access = pf_version_access(ref->version, ref->profile);
     pf_node_stat(ref->version, &access, node, &attr->st);
     if (node.kind == PF_TOP)
         attr->shown = pf_entry_shown_ino(ref->version->entry);
@@ -121,11 +121,11 @@ int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_
     return result;
 }
 
-static void count_use(struct pf_fs *fs, struct pf_version *version)
+static void count_use(struct pf_version *version)
 {
-    pf_lock_take(&fs->lock);
+    pf_lock_take(&version->fs->lock);
     version->lookups++;
-    pf_lock_drop(&fs->lock);
+    pf_lock_drop(&version->fs->lock);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
@@ -207,11 +207,11 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
         result = lookup_source_folder(fs, &ref, attr, op);
     } else if (!result) {
-        result = pf_node_ref_attr(fs, &ref, entry, sized, attr, op);
+        result = pf_node_ref_attr(&ref, entry, sized, attr, op);
         if (result == EAGAIN && !sized)
             result = 0;
         if (!result)
-            count_use(fs, ref.version);
+            count_use(ref.version);
     }
     pf_node_ref_close(&ref);
     return result;
@@ -256,7 +256,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
         struct pf_version *version = pf_map_get(&fs->versions, ino >> 40);
         if (version) {
             version->lookups -= uses < version->lookups ? uses : version->lookups;
-            pf_version_free_if_unused(fs, version);
+            pf_version_free_if_unused(version);
         }
     } else {
         struct pf_entry *entry = pf_entry_get(fs, ino);
@@ -302,7 +302,7 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
     int result = pf_node_ref_open(fs, ino, PF_CHECK_NOT, &ref, op);
     if (result)
         return result;
-    result = pf_node_ref_attr(fs, &ref, ref.node, true, attr, op);
+    result = pf_node_ref_attr(&ref, ref.node, true, attr, op);
     attr->st.st_ino = ino;
     pf_node_ref_close(&ref);
     return result;

@@ -271,8 +271,9 @@ int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_f
     return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, op) : 0;
 }
 
-int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
+int pf_prepare_profile(struct pf_version *version, struct pf_op *op)
 {
+    struct pf_fs *fs = version->fs;
     char unknown[256];
     struct pf_entry *entry = version->entry, *folder = entry->parent;
     struct pf_preparation wanted = {.name = entry->name, .whole = true};

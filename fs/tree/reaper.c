@@ -180,8 +180,9 @@ static struct pf_version *oldest_idle(const struct pf_fs *fs, bool with_files)
     return at;
 }
 
-static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
+static bool close_files_of(struct pf_version *version)
 {
+    struct pf_fs *fs = version->fs;
     bool queued = queue_service_task(fs, CLOSE_FILES, pf_profile_hold(version->profile), version->st.st_dev);
     if (!queued)
         pf_profile_release(version->profile); /* not the last reference */
@@ -190,12 +191,12 @@ static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
     return queued;
 }
 
-static bool unload_idle(struct pf_fs *fs, struct pf_version *version)
+static bool unload_idle(struct pf_version *version)
 {
-    if (!queue_service_task(fs, UNLOAD_PROFILE, version->profile, version->st.st_dev))
+    if (!queue_service_task(version->fs, UNLOAD_PROFILE, version->profile, version->st.st_dev))
         return false;
-    pf_version_detach(fs, version);
-    pf_version_free_if_unused(fs, version);
+    pf_version_detach(version);
+    pf_version_free_if_unused(version);
     return true;
 }
 
@@ -213,10 +214,10 @@ static void pick_files(struct pf_fs *fs)
         next = at->newer;
         bool stale = pf_version_is_stale(at);
         if (stale && !at->lookups)
-            unload_idle(fs, at);
+            unload_idle(at);
         else if (at->has_files && (stale || now - at->idle_since >= FILES_MS || fs->idle.with_files > few) &&
                  !pf_profile_busy(at->profile))
-            close_files_of(fs, at);
+            close_files_of(at);
     }
 }
 
@@ -266,7 +267,7 @@ static void pick_profiles(struct pf_fs *fs, size_t heap)
     struct pf_version *at;
     while (excess && (fs->idle.count > RECENT || fs->loaded_profiles > LOADED_MAX) &&
            (at = oldest_idle(fs, false))) {
-        if (!unload_idle(fs, at))
+        if (!unload_idle(at))
             break;
         excess--;
     }
@@ -376,8 +377,8 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
     while (at && at->st.st_dev != device)
         at = at->newer;
     if (at) {
-        profile = pf_version_detach(fs, at);
-        pf_version_free_if_unused(fs, at);
+        profile = pf_version_detach(at);
+        pf_version_free_if_unused(at);
     }
     pf_lock_drop(&fs->lock);
     pf_profile_release(profile);
@@ -397,11 +398,11 @@ static size_t pick_for_descriptors(struct pf_fs *fs)
 {
     size_t n = 0;
     struct pf_version *at;
-    while (n < RELIEVED && (at = oldest_idle(fs, true)) && close_files_of(fs, at))
+    while (n < RELIEVED && (at = oldest_idle(fs, true)) && close_files_of(at))
         n++;
     if (n)
         return n;
-    while (n < RELIEVED && (at = oldest_idle(fs, false)) && unload_idle(fs, at))
+    while (n < RELIEVED && (at = oldest_idle(fs, false)) && unload_idle(at))
         n++;
     return n;
 }

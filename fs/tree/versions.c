@@ -69,7 +69,7 @@ void pf_version_make_stale(struct pf_fs *fs, struct pf_entry *entry)
     struct pf_version *old = entry->version;
     entry->version = NULL;
     if (old)
-        pf_version_free_if_unused(fs, old);
+        pf_version_free_if_unused(old);
 }
 
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
@@ -95,16 +95,17 @@ struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const
 }
 
 /* Adds a reference. Called with fs->lock held. */
-static void hold_version(struct pf_fs *fs, struct pf_version *version)
+static void hold_version(struct pf_version *version)
 {
-    pf_assert_held(&fs->lock);
+    pf_assert_held(&version->fs->lock);
     atomic_fetch_add(&version->owner.references, 1);
-    pf_idle_remove(fs, version);
+    pf_idle_remove(version);
 }
 
 /* Classifies the source again. *renewed receives a reference to the current version, which is never `old`. 0 or an errno value. */
-static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed)
+static int renew_version(const struct pf_version *old, struct pf_version **renewed)
 {
+    struct pf_fs *fs = old->fs;
     struct pf_entry_info info = {0};
     struct pf_entry *entry = old->entry;
     int result;
@@ -126,7 +127,7 @@ static int renew_version(struct pf_fs *fs, const struct pf_version *old, struct 
         pf_version_make_stale(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
     if (*renewed)
-        hold_version(fs, *renewed);
+        hold_version(*renewed);
     pf_lock_drop(&fs->lock);
     return *renewed ? 0 : ENOMEM;
 }
@@ -137,8 +138,8 @@ void pf_version_release(struct pf_version *version)
     pf_lock_take(&fs->lock);
     bool last = atomic_fetch_sub(&version->owner.references, 1) == 1;
     if (last && version->state == PF_VERSION_LOADED)
-        pf_idle_add(fs, version);
-    pf_version_free_if_unused(fs, version);
+        pf_idle_add(version);
+    pf_version_free_if_unused(version);
     if (pf_reaper_wants(fs))
         pf_reaper_wake(fs);
     pf_lock_drop(&fs->lock);
@@ -147,8 +148,9 @@ void pf_version_release(struct pf_version *version)
 /* ---- loading ------------------------------------------------------------------------------------ */
 
 /* Loads or reloads the profile of a version. Fails with ESTALE if the version is stale or the file on disk differs from it. */
-static struct pf_profile *load_profile(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
+static struct pf_profile *load_profile(struct pf_version *version, struct pf_error *error)
 {
+    struct pf_fs *fs = version->fs;
     pf_lock_take(&fs->lock);
     bool stale = pf_version_is_stale(version);
     pf_lock_drop(&fs->lock);
@@ -168,14 +170,15 @@ static struct pf_profile *load_profile(struct pf_fs *fs, struct pf_version *vers
 }
 
 /* Unloads the profile of a held version if it must be reloaded, unless its retries are over; then frees descriptors. */
-static void unload_failed_profile(struct pf_fs *fs, struct pf_version *version)
+static void unload_failed_profile(struct pf_version *version)
 {
+    struct pf_fs *fs = version->fs;
     struct pf_profile *failed = NULL;
     bool success = false;
     pf_lock_take(&fs->lock);
     if (version->state == PF_VERSION_LOADED && pf_profile_must_reload(version->profile, &success) &&
         pf_retry_begin(&version->retry))
-        failed = pf_version_detach(fs, version);
+        failed = pf_version_detach(version);
     if (success)
         version->retry = (struct pf_retry){0};
     pf_lock_drop(&fs->lock);
@@ -185,25 +188,25 @@ static void unload_failed_profile(struct pf_fs *fs, struct pf_version *version)
 }
 
 /* The profile of a held version. Returns a reference, or NULL if the version is not loaded. */
-static struct pf_profile *loaded_profile(struct pf_fs *fs, const struct pf_version *version)
+static struct pf_profile *loaded_profile(const struct pf_version *version)
 {
-    pf_lock_take(&fs->lock);
+    pf_lock_take(&version->fs->lock);
     bool loaded = version->state == PF_VERSION_LOADED;
     struct pf_profile *profile = loaded ? pf_profile_hold(version->profile) : NULL;
-    pf_lock_drop(&fs->lock);
+    pf_lock_drop(&version->fs->lock);
     return profile;
 }
 
 /* Records that the profile cannot be loaded. False: out of memory. */
-static bool note_failure(struct pf_fs *fs, struct pf_version *version, const struct pf_error *error)
+static bool note_failure(struct pf_version *version, const struct pf_error *error)
 {
     struct pf_error *failure = malloc(sizeof *failure);
     if (!failure)
         return false;
     *failure = *error;
-    pf_lock_take(&fs->lock);
-    pf_version_break(fs, version, failure);
-    pf_lock_drop(&fs->lock);
+    pf_lock_take(&version->fs->lock);
+    pf_version_break(version, failure);
+    pf_lock_drop(&version->fs->lock);
     return true;
 }
 
@@ -224,11 +227,11 @@ static int run_load_profile(struct pf_owner *owner, uint64_t number, struct pf_e
     uint64_t now = pf_monotonic_ms();
     pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
     pf_reaper_make_room(fs, version->st.st_dev);
-    struct pf_profile *profile = load_profile(fs, version, error);
+    struct pf_profile *profile = load_profile(version, error);
     if (!profile)
-        return pf_is_transient(error->code) || note_failure(fs, version, error) ? -1 : pf_fail_memory(error);
+        return pf_is_transient(error->code) || note_failure(version, error) ? -1 : pf_fail_memory(error);
     pf_lock_take(&fs->lock);
-    pf_version_attach(fs, version, profile);
+    pf_version_attach(version, profile);
     version->checked = now;
     pf_lock_drop(&fs->lock);
     return 0;
@@ -249,32 +252,32 @@ static bool loads_here(struct pf_owner *owner, uint64_t number)
 static const struct pf_work version_work = {"opening", PF_WORK_OPEN, loads_here, run_load_profile};
 
 /* As pf_version_profile. *was_loaded: the profile was loaded already, so its inputs have not been compared just now. */
-static struct pf_profile *need_profile(struct pf_fs *fs, struct pf_version *version, bool *was_loaded,
-                                       struct pf_op *op)
+static struct pf_profile *need_profile(struct pf_version *version, bool *was_loaded, struct pf_op *op)
 {
-    unload_failed_profile(fs, version);
-    struct pf_profile *profile = loaded_profile(fs, version);
+    unload_failed_profile(version);
+    struct pf_profile *profile = loaded_profile(version);
     *was_loaded = profile != NULL;
     /* Repeats only if the profile is unloaded again before this thread gets it. */
-    for (; !profile; profile = loaded_profile(fs, version))
-        if ((!pf_version_is_broken(version) && pf_prepare_profile(fs, version, op)) ||
+    for (; !profile; profile = loaded_profile(version))
+        if ((!pf_version_is_broken(version) && pf_prepare_profile(version, op)) ||
             pf_need(op, &version_work, &version->owner, 0))
             return NULL;
     return profile;
 }
 
-struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
+struct pf_profile *pf_version_profile(struct pf_version *version, struct pf_op *op)
 {
     bool was_loaded;
-    return need_profile(fs, version, &was_loaded, op);
+    return need_profile(version, &was_loaded, op);
 }
 
 /*
  * Restores the names of an old, unloaded version from the cache. Returns a reference to a profile that has only names
  * and cannot be opened, or NULL if the names are not cached.
  */
-static struct pf_profile *old_names(struct pf_fs *fs, const struct pf_version *version)
+static struct pf_profile *old_names(const struct pf_version *version)
 {
+    struct pf_fs *fs = version->fs;
     struct pf_buf inputs = {0};
     pf_lock_take(&fs->lock);
     pf_buf_add(&inputs, version->inputs.data, version->inputs.size);
@@ -287,8 +290,9 @@ static struct pf_profile *old_names(struct pf_fs *fs, const struct pf_version *v
     return profile;
 }
 
-struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
+struct pf_access pf_version_access(struct pf_version *version, struct pf_profile *profile)
 {
+    struct pf_fs *fs = version->fs;
     struct pf_access read = {.mode = 0444};
     if (profile)
         read = pf_profile_access(profile);
@@ -368,13 +372,12 @@ static int hold_files(struct pf_node_ref *ref, struct pf_op *op)
 }
 
 /* Makes a reference to the version that is on disk now. 0, or an errno value with nothing to close. */
-static int refer_to_present(struct pf_fs *fs, const struct pf_version *old, struct pf_node_ref *to,
-                            struct pf_op *op)
+static int refer_to_present(const struct pf_version *old, struct pf_node_ref *to, struct pf_op *op)
 {
-    int result = renew_version(fs, old, &to->version);
+    int result = renew_version(old, &to->version);
     if (result)
         return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
-    to->profile = pf_version_profile(fs, to->version, op);
+    to->profile = pf_version_profile(to->version, op);
     result = to->profile || pf_version_is_broken(to->version) ? hold_files(to, op) : pf_op_errno(op, -1);
     if (result)
         pf_node_ref_close(to);
@@ -382,13 +385,13 @@ static int refer_to_present(struct pf_fs *fs, const struct pf_version *old, stru
 }
 
 /* Replaces a reference to a node of an old version by one to the node of the same path in the current version. */
-static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct pf_op *op)
+static int follow_to_present(struct pf_node_ref *ref, struct pf_op *op)
 {
     struct pf_node_ref to = {.node = ref->node, .superseded = true};
     if (!ref->profile && ref->node.kind != PF_TOP)
         /* read now, since the names of the current version will replace those in the cache */
-        ref->profile = old_names(fs, ref->version);
-    int result = refer_to_present(fs, ref->version, &to, op);
+        ref->profile = old_names(ref->version);
+    int result = refer_to_present(ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {
         result = to.profile && ref->profile ? find_same_path(ref->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
@@ -403,21 +406,21 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
  * True if the inputs have been checked within LATELY_MS. Always false if users other than the mounter have access: the
  * access rights must be current.
  */
-static bool checked_lately(const struct pf_fs *fs, const struct pf_version *version)
+static bool checked_lately(const struct pf_version *version)
 {
-    pf_assert_held(&fs->lock);
-    return !fs->options.others && !pf_version_is_stale(version) &&
+    pf_assert_held(&version->fs->lock);
+    return !version->fs->options.others && !pf_version_is_stale(version) &&
            pf_monotonic_ms() - version->checked < LATELY_MS;
 }
 
 /* Compares the inputs with the disk. 0; ESTALE if they have changed; or another errno value. */
-static int check_inputs(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_op *op)
+static int check_inputs(const struct pf_node_ref *ref, struct pf_op *op)
 {
     uint64_t now = pf_monotonic_ms();
     int result = pf_op_errno(op, pf_profile_check(ref->profile, &op->error));
-    pf_lock_take(&fs->lock);
+    pf_lock_take(&ref->version->fs->lock);
     ref->version->checked = result ? 0 : now;
-    pf_lock_drop(&fs->lock);
+    pf_lock_drop(&ref->version->fs->lock);
     return result;
 }
 
@@ -435,7 +438,7 @@ static bool hold_version_of(struct pf_fs *fs, uint64_t ino, struct pf_node_ref *
     }
     if (!ref->version)
         return false;
-    hold_version(fs, ref->version);
+    hold_version(ref->version);
     ref->reported = ref->version->access;
     return true;
 }
@@ -444,19 +447,18 @@ static bool hold_version_of(struct pf_fs *fs, uint64_t ino, struct pf_node_ref *
  * Gets the profile of a held version and opens its files; with `check`, first compares its inputs with the disk. *stale: the
  * version is not the one on disk, or has no such node any more. 0, or an errno value.
  */
-static int load_profile_of(struct pf_fs *fs, struct pf_node_ref *ref, bool check, bool *stale,
-                           struct pf_op *op)
+static int load_profile_of(struct pf_node_ref *ref, bool check, bool *stale, struct pf_op *op)
 {
     bool was_loaded;
-    ref->profile = need_profile(fs, ref->version, &was_loaded, op);
+    ref->profile = need_profile(ref->version, &was_loaded, op);
     bool broken = pf_version_is_broken(ref->version);
     *stale = !ref->profile && op->error.code == ESTALE;
     if (!ref->profile && !*stale && !broken)
         return pf_op_errno(op, -1);
-    pf_version_access(fs, ref->version, ref->profile);
+    pf_version_access(ref->version, ref->profile);
     if (broken && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
         *stale = true;
-    int result = check && was_loaded ? check_inputs(fs, ref, op) : 0;
+    int result = check && was_loaded ? check_inputs(ref, op) : 0;
     if (!result)
         result = hold_files(ref, op);
     *stale |= result == ESTALE;
@@ -469,27 +471,27 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
     *ref = (struct pf_node_ref){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
     pf_lock_take(&fs->lock);
     bool found = hold_version_of(fs, ino, ref);
-    if (found && check == PF_CHECK_LATELY && checked_lately(fs, ref->version))
+    if (found && check == PF_CHECK_LATELY && checked_lately(ref->version))
         check = PF_CHECK_NOT;
     pf_lock_drop(&fs->lock);
     if (!found)
         return ESTALE;
     bool stale;
-    int result = load_profile_of(fs, ref, check != PF_CHECK_NOT, &stale, op);
+    int result = load_profile_of(ref, check != PF_CHECK_NOT, &stale, op);
     if (result)
         pf_node_ref_close(ref);
     if (result || !stale)
         return result;
-    result = follow_to_present(fs, ref, op);
+    result = follow_to_present(ref, op);
     if (!result)
-        ref->reported = pf_version_access(fs, ref->version, ref->profile);
+        ref->reported = pf_version_access(ref->version, ref->profile);
     return result;
 }
 
-bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref)
+bool pf_node_ref_is_restricted(const struct pf_node_ref *ref)
 {
-    struct pf_access now = pf_version_access(fs, ref->version, ref->profile);
-    return fs->options.others && !pf_access_same(&now, &ref->reported);
+    struct pf_access now = pf_version_access(ref->version, ref->profile);
+    return ref->version->fs->options.others && !pf_access_same(&now, &ref->reported);
 }
 
 /* ---- errors --------------------------------------------------------------------------------- */

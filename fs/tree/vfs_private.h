@@ -297,10 +297,10 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
  * The profile of a held version. If the profile is not loaded, one job loads it for all operations that wait. Returns a reference,
  * or NULL with op->error filled; the version is broken then, or the error is transient.
  */
-struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
+struct pf_profile *pf_version_profile(struct pf_version *version, struct pf_op *op);
 
 /* The access rights of a version, restricted by the inputs that `profile` (may be NULL) has read so far. */
-struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
+struct pf_access pf_version_access(struct pf_version *version, struct pf_profile *profile);
 
 /* Fills the attributes of a node. The caller sets size and blocks of files. */
 void pf_node_stat(const struct pf_version *version, const struct pf_access *access, struct pf_node node,
@@ -335,23 +335,23 @@ void pf_node_ref_close(struct pf_node_ref *ref);
  * True if users other than the mounter have access, and inputs that have been read since the reference was opened have
  * changed the access rights.
  */
-bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
+bool pf_node_ref_is_restricted(const struct pf_node_ref *ref);
 
 /* ---- idle.c ------------------------------------------------------------------------------------- */
 
 /* Call the functions of idle.c, except pf_version_free, with fs->lock held. */
 
 /* Gives a version the profile that a job has loaded; takes over the reference to the profile. */
-void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
+void pf_version_attach(struct pf_version *version, struct pf_profile *profile);
 /* pf_idle_remove takes a version off the idle list. pf_idle_add puts a loaded version without users on it. */
-void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
-void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
+void pf_idle_remove(struct pf_version *version);
+void pf_idle_add(struct pf_version *version);
 /* Marks a version whose profile cannot be loaded as broken; takes ownership of the failure. */
-void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
+void pf_version_break(struct pf_version *version, struct pf_error *failure);
 /* Detaches and returns the profile. The caller releases it after unlocking. */
-struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
+struct pf_profile *pf_version_detach(struct pf_version *version);
 /* Frees a version that has no look-up references, users or profile. Wakes the reaper if the version is stale and has a profile. */
-void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
+void pf_version_free_if_unused(struct pf_version *version);
 /* Frees the version with everything that it owns, except its entry. */
 void pf_version_free(struct pf_version *version);
 
@@ -406,8 +406,8 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 int pf_entry_register(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                       struct pf_attr *attr);
 /* Attributes of a node inside a profile. An unknown size is computed by a pass if may_wait is set; otherwise EAGAIN. */
-int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
-                     struct pf_attr *attr, struct pf_op *op);
+int pf_node_ref_attr(const struct pf_node_ref *ref, struct pf_node node, bool may_wait, struct pf_attr *attr,
+                     struct pf_op *op);
 
 /* Returns the contents of error.txt of a broken version, with their length in *size. The caller frees them. NULL: out of memory. */
 char *pf_error_text(const struct pf_version *version, size_t *size);
@@ -426,7 +426,7 @@ int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
                     struct pf_op *op);
 /* Called before a profile is loaded. The caller holds the version. */
-int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
+int pf_prepare_profile(struct pf_version *version, struct pf_op *op);
 /* Called before a file that is made by unpacking is read up to the offset `end`. */
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
 
