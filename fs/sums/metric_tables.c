@@ -9,11 +9,6 @@
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static struct pf_cell name_cell(const struct pf_metric_walk *walk, uint32_t name)
-{
-    return pf_interned(walk->model->contexts->strings, name);
-}
-
 static void add_context(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
 {
     const struct pf_tree *tree = walk->model->contexts;
@@ -27,7 +22,7 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
                               it.stddev,
                               it.imbalance,
                               pf_uint(it.count),
-                              name_cell(walk, tree->name[context])};
+                              pf_interned(tree->strings, tree->name[context])};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
@@ -210,9 +205,7 @@ static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items it
     case CALLERS:
         return walk->order->n_functions;
     case HOTTEST: /* one more line, for the functions that are not listed */
-        return walk->order->n_functions < PF_HOT_FUNCTIONS
-                   ? walk->order->n_functions
-                   : PF_HOT_FUNCTIONS + (walk->order->n_functions > PF_HOT_FUNCTIONS);
+        return walk->order->n_functions > PF_HOT_FUNCTIONS ? PF_HOT_FUNCTIONS + 1 : walk->order->n_functions;
     case MODULES:
     case FILES:
     case LINES:

@@ -13,18 +13,12 @@ static size_t column_width(const struct pf_metric_walk *walk)
     return walk->order->width < 10 ? 10 : walk->order->width;
 }
 
-/* The number of functions that have a line. */
-static size_t shown_functions(const struct pf_order *order)
-{
-    return order->n_functions < PF_HOT_FUNCTIONS ? order->n_functions : PF_HOT_FUNCTIONS;
-}
-
 static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
     static const union pf_number zero;
     const struct pf_order *order = walk->order;
     const struct pf_metric *metric = &walk->model->metrics[walk->metric];
-    size_t n = shown_functions(order);
+    size_t n = order->n_functions < PF_HOT_FUNCTIONS ? order->n_functions : PF_HOT_FUNCTIONS;
     const union pf_number *shown = n ? &order->functions[n - 1].running : &zero;
     pf_buf_str(out, "Showing nodes accounting for ");
     pf_add_with_unit(out, metric, shown, order->exclusive_real);

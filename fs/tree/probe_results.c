@@ -114,12 +114,6 @@ static void drop_group(struct pf_probe_results *results, struct probe_results_gr
     *group = (struct probe_results_group){.known = false};
 }
 
-static void pack_group(const struct probe_results_group *group, struct pf_buf *out)
-{
-    pf_buf_add(out, (const char *)group->ordinary, sizeof group->ordinary);
-    pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
-}
-
 /* A changed group to be written; the bytes are owned. */
 struct saving {
     uint64_t device, number;
@@ -138,7 +132,8 @@ static bool pack_changed(struct pf_probe_results *results, size_t *at, struct sa
     if (found) {
         struct probe_results_group *group = &results->groups[(*at)++];
         *saving = (struct saving){group->device, group->number, {0}};
-        pack_group(group, &saving->packed);
+        pf_buf_add(&saving->packed, (const char *)group->ordinary, sizeof group->ordinary);
+        pf_buf_add(&saving->packed, (const char *)group->seen, group->n_seen * sizeof *group->seen);
         group->changed = false;
         results->n_changed--;
     }
