@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/driver_extra.h"
-#include "formats/runtime/numbered.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
 #include "fs/sums/order.h"
@@ -284,7 +284,7 @@ struct pf_walk *pf_key_info_walk(struct pf_profile *profile, struct pf_node node
 struct rows_walk {
     struct pf_walk base;
     struct pf_profile *profile;
-    uint64_t row, rows; /* row 0 is the header */
+    uint64_t rows;
     void (*header)(struct pf_profile *profile, struct pf_buf *out);
     void (*print)(struct pf_profile *profile, uint32_t i, struct pf_buf *out);
 };
@@ -293,26 +293,14 @@ static int model_rows_next(struct pf_walk *base, struct pf_buf *out, struct pf_e
 {
     struct rows_walk *view = (struct rows_walk *)base;
     (void)error;
-    if (view->row > view->rows)
+    if (base->position > view->rows)
         return 0;
-    if (view->row == 0)
+    if (base->position == 0)
         view->header(view->profile, out);
     else
-        view->print(view->profile, (uint32_t)(view->row - 1), out);
-    view->row++;
+        view->print(view->profile, (uint32_t)(base->position - 1), out);
+    base->position++;
     return 1;
-}
-
-static size_t model_rows_save(const struct pf_walk *base, void *saved, size_t room)
-{
-    const struct rows_walk *view = (const struct rows_walk *)base;
-    return pf_position_save(&view->row, sizeof view->row, saved, room);
-}
-
-static int model_rows_restore(struct pf_walk *base, const void *saved, size_t size, struct pf_error *error)
-{
-    struct rows_walk *view = (struct rows_walk *)base;
-    return pf_position_restore(&view->row, sizeof view->row, saved, size, error);
 }
 
 static void model_rows_close(struct pf_walk *base)
@@ -323,11 +311,11 @@ static void model_rows_close(struct pf_walk *base)
 static double rows_progress(const struct pf_walk *base)
 {
     const struct rows_walk *view = (const struct rows_walk *)base;
-    return (double)view->row / ((double)view->rows + 1);
+    return (double)base->position / ((double)view->rows + 1);
 }
 
 static const struct pf_walk_ops rows_ops = {
-    model_rows_next, NULL, model_rows_save, model_rows_restore, model_rows_close, rows_progress};
+    .next = model_rows_next, .close = model_rows_close, .progress = rows_progress};
 
 static struct pf_walk *rows_walk(struct pf_profile *profile, uint64_t rows,
                                  void (*header)(struct pf_profile *, struct pf_buf *),
