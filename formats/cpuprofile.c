@@ -52,6 +52,7 @@ struct v8 {
     struct pf_ids ids; /* node id -> index */
     struct pf_sorter *sorter;
     bool heap, old;   /* heap: a heap profile; old: nodes are nested in `head`, as in files of Node.js 8 */
+    bool damaged;     /* damage has been reported */
     unsigned wrapped; /* number of enclosing wrapper objects */
     struct pf_json_place sample_list; /* node ids of the samples */
     struct pf_json_place deltas;      /* times since the previous sample; in current files */
@@ -360,10 +361,20 @@ static bool v8_time_of(const struct pf_json_token *token, int64_t *time)
     return true;
 }
 
-/* Reads the next number of an array. Returns false at its end. */
+/* Reports the damage in the run's error, unless damage was reported before, which this one may be a part of. */
+static void v8_report_damage(struct v8 *v8)
+{
+    if (!v8->damaged)
+        pf_json_warn_of_damage(v8->build->run);
+    v8->damaged = true;
+}
+
+/* Reads the next number of an array. Returns false at its end, and at damage, which is reported. */
 static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_token *token)
 {
     int got = pf_json_got(v8->build->run, pf_json_skip(json, token, v8->build->run->error));
+    if (got < 0)
+        v8_report_damage(v8);
     return got > 0 && got != PF_JSON_ARRAY_END;
 }
 
@@ -559,7 +570,7 @@ static void v8_read_file(struct pf_build *build)
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, v8, file_members);
     if (pf_json_got(build->run, got) < 0)
-        pf_json_warn_of_damage(build->run);
+        v8_report_damage(v8);
     /* Old files have start and end in seconds, but `timestamps` in microseconds. */
     v8->start = v8_ns_of(&v8->started, v8->old && !v8->heap, 0);
     v8->end = v8_ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
@@ -579,7 +590,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 8,
+                                               .version = 9,
                                                .kit = &format,
                                                .text = true,
                                                .probe = v8_probe,

@@ -50,7 +50,8 @@ static void samples(void)
                "all,(root)>f,samples,1|", "", "a profile within a reply of the inspector is found");
     file_reads("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"r\"}},{\"id\":2,\"parent\":1," FRAME(
                    "f", 2) "}],\"samples\":[2]}",
-               "values", "all,r>f,samples,1|", "warning counts|", "nodes may list their parents instead of children");
+               "values", "all,r>f,samples,1|", "warning counts|",
+               "nodes may list their parents instead of children");
 }
 
 static void files(void)
@@ -84,7 +85,8 @@ static void trees(void)
     file_reads(
         "{\"head\":{" FRAME("(root)", 0) ",\"selfSize\":0,\"id\":1,\"children\":[{\"children\":[{" FRAME(
             "g", 1) ",\"selfSize\":5}],\"selfSize\":7," FRAME("f", 2) "}]}}",
-        "values", "all,(root)>f,bytes,7|all,(root)>f>g,bytes,5|", "", "a heap profile is a tree of nested nodes");
+        "values", "all,(root)>f,bytes,7|all,(root)>f>g,bytes,5|", "",
+        "a heap profile is a tree of nested nodes");
     file_reads("{\"head\":{\"functionName\":\"(root)\",\"url\":\"\",\"lineNumber\":0,\"id\":1,\"hitCount\":0,"
                "\"children\":["
                "{\"functionName\":\"f\",\"lineNumber\":4,\"id\":2,\"hitCount\":1,\"children\":[]}]},"
@@ -110,6 +112,14 @@ static void damage(void)
     file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
                "fatal damaged|warning counts|", "times before a truncation are kept");
+    file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3,x,2],\"timeDeltas\":[1,2,1,1]}",
+               "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,2000|all,(root)>(anonymous),samples,1|all,(root)>("
+               "anonymous),time,6000|",
+               "fatal damaged|", "a malformed sample ends the samples");
+    file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,x]}", "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
+               "fatal damaged|warning counts|", "a malformed time ends the times");
     file_reads("{\"head\":{" FRAME("(root)",
                                    0) ",\"selfSize\":3,\"children\":[{" FRAME("f", 1) ",\"selfSize\":4,\"chi",
                "values", "all,(root),bytes,3|all,(root)>f,bytes,4|", "fatal damaged|",
