@@ -226,7 +226,7 @@ static int add_folded_info(struct pf_profile *profile, uint32_t m, struct pf_buf
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
     uint64_t saturated =
-        unit.may_saturate ? pf_pprof_saturated(model, pf_profile_aggregate_now(profile, (int)m), m) : 0;
+        unit.may_saturate ? pf_pprof_saturated(pf_profile_aggregate_now(profile, (int)m), m) : 0;
     if (saturated)
         add_line(out, "Saturated", pf_uint(saturated));
     return 0;

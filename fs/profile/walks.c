@@ -11,8 +11,8 @@
 
 static struct pf_walk *metric_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_metric_view_walk(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item),
-                               node.item, (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
+    return pf_metric_view_walk(pf_profile_aggregate_now(profile, (int)node.item), node.item,
+                               (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
 }
 
 static struct pf_walk *flame_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
@@ -35,7 +35,7 @@ static struct pf_walk *scaling_walk(struct pf_profile *profile, struct pf_node n
 static struct pf_walk *pprof_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_pprof_walk(pf_profile_model(profile), pf_profile_aggregate_now(profile, -1), error);
+    return pf_pprof_walk(pf_profile_aggregate_now(profile, -1), error);
 }
 
 static struct pf_walk *trace_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)

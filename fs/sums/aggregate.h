@@ -96,10 +96,10 @@ enum pf_metric_view {
 };
 
 /* Opens a walk over one view. First gets the order of the view's records (pf_order_get), which may wait for a job. The
- * walk borrows model and aggregate, and frees itself on close. Returns NULL with *error filled on failure. Any number of
+ * walk borrows the aggregate, and frees itself on close. Returns NULL with *error filled on failure. Any number of
  * walks may run in parallel. */
-struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                    enum pf_metric_view view, struct pf_error *error);
+struct pf_walk *pf_metric_view_walk(struct pf_aggregate *aggregate, unsigned metric, enum pf_metric_view view,
+                                    struct pf_error *error);
 
 /*
  * Returns the index of the primary metric: the one named `metric` if there is one (NULL: no name given), otherwise `time`,

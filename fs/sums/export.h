@@ -13,13 +13,12 @@ bool pf_pprof_has_samples(const struct pf_model *model);
  * since pprof derives their values.
  *
  * Values are integers in the units of folded stacks (see folded.h); a value beyond 64 bits is clamped. The primary
- * metric, if exported, is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
+ * metric, if exported, is the default sample type. The walk borrows the aggregate. Returns NULL with *error filled on failure.
  */
-struct pf_walk *pf_pprof_walk(struct pf_model *model, struct pf_aggregate *aggregate, struct pf_error *error);
+struct pf_walk *pf_pprof_walk(struct pf_aggregate *aggregate, struct pf_error *error);
 
 /* Returns the number of contexts whose value of a metric is clamped to 64 bits in the pprof export. */
-uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
-                            unsigned metric);
+uint64_t pf_pprof_saturated(const struct pf_aggregate *aggregate, unsigned metric);
 
 /*
  * Exports a timeline table (see pf_timeline_table) in Chrome's Trace Event Format, which Perfetto and speedscope read. Each

@@ -123,10 +123,10 @@ static int64_t folded(const struct pf_folded_unit *unit, const union pf_number *
 }
 
 /* The value of a metric in a context, converted by `folded`; 0 if over_contexts excludes the context. */
-static int64_t context_value(const struct pf_model *model, const struct pf_aggregate *aggregate,
-                             unsigned metric, const struct pf_folded_unit *unit, uint32_t context,
-                             bool *saturated)
+static int64_t context_value(const struct pf_aggregate *aggregate, unsigned metric,
+                             const struct pf_folded_unit *unit, uint32_t context, bool *saturated)
 {
+    const struct pf_model *model = aggregate->model;
     union pf_number number;
     bool counts =
         pf_includes_context(model->metrics[metric].over_contexts, model->contexts->flags[context]) &&
@@ -140,8 +140,8 @@ static bool has_values(struct pprof_walk *walk, uint32_t context)
 {
     bool any = false, saturated;
     for (unsigned k = 0; k < walk->n; k++) {
-        walk->values[k] = context_value(walk->model, walk->aggregate, walk->metrics[k], &walk->units[k],
-                                        context, &saturated);
+        walk->values[k] =
+            context_value(walk->aggregate, walk->metrics[k], &walk->units[k], context, &saturated);
         any |= walk->values[k] != 0;
     }
     return any;
@@ -295,15 +295,15 @@ bool pf_pprof_has_samples(const struct pf_model *model)
     return false;
 }
 
-uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
-                            unsigned metric)
+uint64_t pf_pprof_saturated(const struct pf_aggregate *aggregate, unsigned metric)
 {
+    const struct pf_model *model = aggregate->model;
     struct pf_folded_unit unit = pf_folded_unit_of(model, metric);
     uint64_t n = 0;
     bool saturated;
     for (uint32_t i = 0; i < aggregate->n_contexts && is_exported(&model->metrics[metric]);
          i++, n += saturated)
-        context_value(model, aggregate, metric, &unit, i, &saturated);
+        context_value(aggregate, metric, &unit, i, &saturated);
     return n;
 }
 
@@ -318,7 +318,7 @@ static int number_locations(struct pprof_walk *walk, struct pf_hash_table *table
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
         struct exported_location location = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
-                                          tree->line ? tree->line[i] : 0};
+                                             tree->line ? tree->line[i] : 0};
         uint64_t hash = pf_siphash(0, &location, sizeof location);
         int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->locations, &location);
         if (found < 0) {
@@ -361,7 +361,7 @@ static int choose_pprof_metrics(struct pprof_walk *walk, struct pf_error *error)
     return 0;
 }
 
-struct pf_walk *pf_pprof_walk(struct pf_model *model, struct pf_aggregate *aggregate, struct pf_error *error)
+struct pf_walk *pf_pprof_walk(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     struct pprof_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
@@ -369,7 +369,7 @@ struct pf_walk *pf_pprof_walk(struct pf_model *model, struct pf_aggregate *aggre
         return NULL;
     }
     walk->base.ops = &pprof_ops;
-    walk->model = model;
+    walk->model = aggregate->model;
     walk->aggregate = aggregate;
     if (!find_locations(walk, error) && !choose_pprof_metrics(walk, error))
         return &walk->base;

@@ -249,10 +249,10 @@ static struct pf_walk *short_text_walk(struct pf_aggregate *aggregate, unsigned 
     return NULL;
 }
 
-struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                                    enum pf_metric_view view, struct pf_error *error)
+struct pf_walk *pf_metric_view_walk(struct pf_aggregate *aggregate, unsigned metric, enum pf_metric_view view,
+                                    struct pf_error *error)
 {
-    if (metric >= model->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
+    if (metric >= aggregate->model->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
         pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
         return NULL;
     }
@@ -267,7 +267,7 @@ struct pf_walk *pf_metric_view_walk(struct pf_model *model, struct pf_aggregate 
         (struct pf_metric_walk){.base = {.ops = views[view].items == STACKS ? &stack_walk_ops : &walk_ops},
                                 .record = views[view].record,
                                 .aggregate = aggregate,
-                                .model = model,
+                                .model = aggregate->model,
                                 .metric = metric};
     if (prepare_view(walk, views[view].items, error)) {
         close_view_walk(&walk->base);

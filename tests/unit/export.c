@@ -17,7 +17,7 @@ static struct pf_walk *walk_of(const struct source *source)
 {
     struct pf_error error;
     struct pf_walk *walk = source->aggregate
-                               ? pf_pprof_walk(source->model, source->aggregate, &error)
+                               ? pf_pprof_walk(source->aggregate, &error)
                                : pf_trace_json_walk(source->model, pf_timeline_table(source->model), &error);
     if (!walk)
         abort();

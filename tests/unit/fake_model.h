@@ -128,7 +128,7 @@ FAKE void fake_finish(struct fake *fake)
 FAKE struct pf_walk *fake_walk(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
-    struct pf_walk *walk = pf_metric_view_walk(&fake->model, fake->aggregate, metric, view, &error);
+    struct pf_walk *walk = pf_metric_view_walk(fake->aggregate, metric, view, &error);
     must(walk);
     return walk;
 }

@@ -45,7 +45,7 @@ static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *
     double factor = (double)pf_folded_unit_of(model, metric).factor;
     uint64_t left_out = 0;
     *slack = pf_folded_left_out(aggregate, metric, &left_out, &error) ? 0 : (double)left_out / 2 / factor;
-    struct pf_walk *walk = pf_metric_view_walk(model, aggregate, metric, PF_METRIC_FOLDED, &error);
+    struct pf_walk *walk = pf_metric_view_walk(aggregate, metric, PF_METRIC_FOLDED, &error);
     struct pf_buf out = {0};
     double sum = 0;
     while (walk && walk->ops->next(walk, &out, &error) > 0) {
@@ -104,13 +104,12 @@ static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n
 }
 
 /* Returns the text of the views of a metric that together read all of its aggregates; the caller frees the text. */
-static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric)
+static inline struct pf_buf views_of(struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_error error;
     struct pf_buf out = {0};
     for (int view = PF_METRIC_CONTEXTS; view <= PF_METRIC_FUNCTIONS; view++) {
-        struct pf_walk *walk =
-            pf_metric_view_walk(model, aggregate, metric, (enum pf_metric_view)view, &error);
+        struct pf_walk *walk = pf_metric_view_walk(aggregate, metric, (enum pf_metric_view)view, &error);
         while (walk && walk->ops->next(walk, &out, &error) > 0)
             continue;
         if (walk)
@@ -128,8 +127,7 @@ static inline bool singles_hold(struct pf_model *model)
     bool hold = all != NULL;
     for (unsigned m = 0; all && m < model->n_metrics; m++) {
         struct pf_aggregate *single = pf_aggregate_of(model, m, &error);
-        struct pf_buf want = views_of(model, all, m),
-                      have = single ? views_of(model, single, m) : (struct pf_buf){0};
+        struct pf_buf want = views_of(all, m), have = single ? views_of(single, m) : (struct pf_buf){0};
         if (!single || strcmp(want.data, have.data) != 0) {
             printf("# %s: alone it is something else\n", model->metrics[m].name);
             hold = false;

@@ -738,7 +738,7 @@ static void saved_positions_are_checked(void)
         pf_buf_free(&out);
         walk->ops->close(walk);
     }
-    ok(!pf_metric_view_walk(&fake.model, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
+    ok(!pf_metric_view_walk(fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
        "a metric that does not exist has no views");
     fake_free(&fake);
 }
