@@ -333,7 +333,8 @@ static void queue_value(struct pf_cache *cache, const struct pf_cache_value *val
     char *copy = malloc(size + 1);
     if (!copy)
         return;
-    memcpy(copy, value->head.bytes, value->head.size);
+    if (value->head.size)
+        memcpy(copy, value->head.bytes, value->head.size);
     if (value->size)
         memcpy(copy + value->head.size, value->bytes, value->size);
     struct pf_cache_value *queued = &cache->queue[cache->queued++];

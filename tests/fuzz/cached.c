@@ -24,6 +24,16 @@ static void clean_up(void)
     temp_dir_remove(fuzzed.folder);
 }
 
+static void read_back(struct pf_profile *profile, struct pf_node node)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    uint64_t size;
+    size_of(profile, node, &size, &error);
+    read_file(&fuzzed.env, profile, node, 50000, &out, &error);
+    pf_buf_free(&out);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     struct pf_error error;
@@ -34,23 +44,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     write_text(fuzzed.folder, "log", "3 8 400");
     env_init(&fuzzed.env, fuzzed.cache);
     struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
+    read_back(profile, (struct pf_node){PF_TABLE_WHOLE, 0});
     save_results(profile);
     pf_profile_release(profile);
     pf_cache_flush(fuzzed.env.cache);
     fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
     size_t size;
     free(pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &size, &fuzzed.head));
+    if (!fuzzed.head.size)
+        abort();
     return 0;
-}
-
-static void read_back(struct pf_profile *profile, struct pf_node node)
-{
-    struct pf_error error;
-    struct pf_buf out = {0};
-    uint64_t size;
-    size_of(profile, node, &size, &error);
-    read_file(&fuzzed.env, profile, node, 50000, &out, &error);
-    pf_buf_free(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
