@@ -59,7 +59,10 @@ struct pf_cache *pf_cache_new(const char *folder);
 /* Writes the queue, closes the database and frees the cache. NULL: no-op. */
 void pf_cache_free(struct pf_cache *cache);
 
-/* Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. */
+/*
+ * Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. Until the
+ * first write to a new database, and while the database is locked or unusable, the number may be another one.
+ */
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "formats/kit/digest.h"
 #include "formats/kit/table.h"
@@ -18,34 +17,6 @@ enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
 struct datum_total {
     uint64_t size, sum; /* size and checksum of the parts together */
 };
-
-/* ---- keys --------------------------------------------------------------------------------------- */
-
-/* Reads the hash key from the database, or generates one, which the first write stores. Drops cache->lock during the read. */
-static void need_key(struct pf_cache *cache)
-{
-    size_t size = 0;
-    if (cache->keyed)
-        return;
-    pf_lock_drop(&cache->lock);
-    char *stored = pf_cache_get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
-    pf_db_take(cache);
-    if (!cache->keyed && stored && size == sizeof cache->key)
-        memcpy(cache->key, stored, size);
-    else if (!cache->keyed && getrandom(cache->key, sizeof cache->key, 0) != sizeof cache->key)
-        cache->key[0] = (uint64_t)(uintptr_t)cache;
-    cache->keyed = true;
-    free(stored);
-}
-
-uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
-{
-    pf_db_take(cache);
-    need_key(cache);
-    uint64_t key = pf_siphash_keyed(cache->key, bytes, size);
-    pf_lock_drop(&cache->lock);
-    return key ? key : 1; /* source 0 is reserved for the cache's own data */
-}
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
@@ -254,26 +225,6 @@ static bool cut(struct pf_cache *cache, const struct pf_cache_value *value)
     return pf_db_step(cache, PF_DB_CUT);
 }
 
-/* Opens the database for writing. Stores the hash key of this process, if any, in a database that has none. False on failure. */
-static bool open_for_writing(struct pf_cache *cache)
-{
-    size_t size;
-    if (!pf_db_open(cache, true))
-        return false;
-    char *stored = cache->puts ? NULL : get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
-    if (cache->puts || stored || !cache->connection) {
-        free(stored);
-        return cache->connection;
-    }
-    const struct pf_cache_value key = {
-        .type = PF_DATUM_CACHE, .bytes = cache->key, .size = sizeof cache->key};
-    if (!cache->keyed || !pf_db_begin(cache))
-        return cache->connection;
-    pf_db_end(cache,
-              put_part(cache, &key, WHOLE, key.bytes, key.size) && put_source(cache, 0, INT64_MAX, &no_head));
-    return cache->connection;
-}
-
 /* Stores a datum of up to PART_MAX bytes. See pf_cache_put for fields. */
 static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value)
 {
@@ -298,6 +249,42 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
     return written;
 }
 
+/* ---- the key ------------------------------------------------------------------------------------ */
+
+/*
+ * Reads the hash key from the database. If it has none and `store` is true, stores the random key of this process. Processes that start
+ * at the same time must agree on one key: otherwise, a process does not find the data of the others.
+ */
+static void settle_key(struct pf_cache *cache, bool store)
+{
+    const struct pf_cache_value own = {
+        .type = PF_DATUM_CACHE, .bytes = cache->key, .size = sizeof cache->key};
+    size_t size = 0;
+    if (cache->keyed || !pf_db_open(cache, store))
+        return;
+    char *stored = get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
+    if (!stored && store && cache->connection && pf_db_begin(cache)) {
+        stored = get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
+        cache->keyed = pf_db_end(cache, !stored && cache->connection &&
+                                            put_part(cache, &own, WHOLE, own.bytes, own.size) &&
+                                            put_source(cache, 0, INT64_MAX, &no_head));
+    }
+    if (stored && size == sizeof cache->key) {
+        memcpy(cache->key, stored, size);
+        cache->keyed = true;
+    }
+    free(stored);
+}
+
+uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
+{
+    pf_db_take(cache);
+    settle_key(cache, false);
+    uint64_t key = pf_siphash_keyed(cache->key, bytes, size);
+    pf_lock_drop(&cache->lock);
+    return key ? key : 1; /* source 0 is reserved for the cache's own data */
+}
+
 /* ---- the queue; with the lock held -------------------------------------------------------------- */
 
 static bool is_queued(const struct pf_cache *cache, uint64_t source)
@@ -312,7 +299,7 @@ static bool is_queued(const struct pf_cache *cache, uint64_t source)
 static void write_queue(struct pf_cache *cache)
 {
     pf_assert_held(&cache->lock);
-    if (cache->queued && open_for_writing(cache) && pf_db_begin(cache)) {
+    if (cache->queued && pf_db_open(cache, true) && pf_db_begin(cache)) {
         bool written = true;
         for (size_t i = 0; i < cache->queued && written; i++) {
             const struct pf_cache_value *value = &cache->queue[i];
@@ -371,8 +358,9 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
     const struct datum_total total = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_db_take(cache);
+    settle_key(cache, true);
     write_queue(cache); /* it may hold an older version of the datum */
-    bool written = open_for_writing(cache) && pf_db_begin(cache);
+    bool written = pf_db_open(cache, true) && pf_db_begin(cache);
     if (written) {
         forget(cache, value->source, value->type, value->number);
         written = cache->connection && set_head(cache, value->source, &value->head);
@@ -413,6 +401,7 @@ void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint
         return;
     }
     pf_db_take(cache);
+    settle_key(cache, true);
     queue_value(cache, &value);
     pf_lock_drop(&cache->lock);
 }

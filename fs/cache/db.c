@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +45,8 @@ struct pf_cache *pf_cache_new(const char *folder)
     if (!cache)
         return NULL;
     cache->folder = folder;
+    if (getrandom(cache->key, sizeof cache->key, 0) != sizeof cache->key)
+        cache->key[0] = (uint64_t)(uintptr_t)cache;
     pf_lock_init(&cache->lock, PF_RANK_DB);
     return cache;
 }
@@ -100,13 +103,15 @@ bool pf_db_begin(struct pf_cache *cache)
     return result == SQLITE_OK;
 }
 
-void pf_db_end(struct pf_cache *cache, bool commit)
+bool pf_db_end(struct pf_cache *cache, bool commit)
 {
-    int result = cache->connection && commit ? pf_db_run(cache, "COMMIT") : SQLITE_OK;
+    commit &= cache->connection != NULL;
+    int result = commit ? pf_db_run(cache, "COMMIT") : SQLITE_OK;
     if (cache->connection && (!commit || result != SQLITE_OK))
         pf_db_run(cache, "ROLLBACK");
     if (result != SQLITE_OK)
         pf_db_failed(cache, result);
+    return commit && result == SQLITE_OK;
 }
 
 int64_t pf_db_today(void)
@@ -123,8 +128,9 @@ static char *path_of(const struct pf_cache *cache, const char *suffix)
 }
 
 /* Deletes a corrupt or foreign database. This is safe: the path is reserved for this cache. */
-static void remove_database(const struct pf_cache *cache)
+static void remove_database(struct pf_cache *cache)
 {
+    cache->keyed = false;
     static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         char *path = path_of(cache, suffixes[i]);

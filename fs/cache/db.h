@@ -41,7 +41,7 @@ struct pf_cache {
     struct pf_lock lock; /* guards the members below */
     sqlite3 *connection; /* NULL: not open */
     sqlite3_stmt *statements[PF_DB_STATEMENTS];
-    bool keyed; /* `key` is valid: read from the database, or random */
+    bool keyed; /* the database holds `key`, which is random until then */
     uint64_t key[2];
     uint64_t puts;
     /* Data that pf_cache_put has copied and that are not yet written. Each head.bytes is an allocation that also holds the datum. */
@@ -73,8 +73,9 @@ bool pf_db_step(struct pf_cache *cache, enum pf_statement which);
 int64_t pf_db_ask(struct pf_cache *cache, const char *sql);
 /* Begins a write transaction: other processes can only read. Returns false if the database is locked, or was closed by an error. */
 bool pf_db_begin(struct pf_cache *cache);
-/* Ends the transaction: commits it, or rolls it back if `commit` is false. No-op if the database was closed. */
-void pf_db_end(struct pf_cache *cache, bool commit);
+/* Ends the transaction: commits it, or rolls it back if `commit` is false. Returns true if it was committed; false, too, if the database
+ * was closed. */
+bool pf_db_end(struct pf_cache *cache, bool commit);
 
 /* Returns the number of days since 1970. */
 int64_t pf_db_today(void);

@@ -274,9 +274,15 @@ static void test_sound_fields(void)
 
 static void test_key(const char *folder)
 {
-    struct pf_cache *db = pf_cache_new(folder);
+    struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
     uint64_t key = pf_cache_key(db, "source", 6);
-    put(db, 1, "one");
+    pf_cache_key(other, "source", 6);
+    ok(files_in(folder) == 0, "a key creates no file");
+    queue(db, 1, "one");
+    queue(other, 2, "two");
+    ok(pf_cache_key(db, "source", 6) == key && pf_cache_key(other, "source", 6) == key,
+       "after their first puts, processes that start together have the same key of a source");
+    pf_cache_free(other);
     pf_cache_free(db);
     db = pf_cache_new(folder);
     ok(pf_cache_key(db, "source", 6) == key, "a source has the same key in each process");
