@@ -15,7 +15,7 @@
  * whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
- * longer than 20 ms, a read is a miss and a write is dropped.
+ * longer than 20 ms, a read is a miss. A write is dropped if it fails several times.
  *
  * The database uses a rollback journal and no memory mapping. In WAL mode SQLite maps an index file (-shm), which another process may
  * truncate once this process has lost its POSIX locks; accessing the mapping then raises SIGBUS. A process loses the locks when it
@@ -76,7 +76,8 @@ char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, 
  * datum takes at most 1 MB (pf_fields_merge). No-op if the buffer has failed or exceeds 64 MB.
  *
  * A datum of up to 1 MB is copied to a queue, since a transaction costs more than the data of most profiles. The queue is written in one
- * transaction: when it is full (64 data, or 1 MB), by pf_cache_flush, and before a datum of a queued source is read.
+ * transaction: when a datum is added and 64 data or 1 MB are queued or the oldest one is a second old, by pf_cache_flush, and before a
+ * datum of a queued source is read. If that fails, the data stay queued until 128 data or 2 MB are queued; then they are dropped.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);
@@ -92,7 +93,7 @@ void pf_cache_prune(struct pf_cache *cache, uint64_t limit, unsigned days);
 void pf_cache_clear(struct pf_cache *cache);
 /* Sets *sources to the number of sources and *bytes to the size of the used pages of the database; both 0 if it cannot be opened. */
 void pf_cache_usage(struct pf_cache *cache, uint64_t *sources, uint64_t *bytes);
-/* Returns the number of data that this process has written or tried to write. */
+/* Returns the number of data that this process has written. */
 uint64_t pf_cache_puts(struct pf_cache *cache);
 
 /* ---- location.c --------------------------------------------------------------------------------- */

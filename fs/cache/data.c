@@ -6,6 +6,7 @@
 #include "formats/kit/table.h"
 #include "fs/cache/db.h"
 #include "fs/cache/fields.h"
+#include "fs/clock.h"
 
 /*
  * A datum of up to PART_MAX bytes is one row, part 0 (WHOLE). A larger datum is split into parts 1, 2, ..., each written in its own
@@ -13,6 +14,18 @@
  * TOTAL is missing, or if the other parts do not match TOTAL's checksum.
  */
 enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
+
+/*
+ * The queue is written when a datum is added and one of the BATCH limits is reached. While the database is locked, each further datum
+ * tries again, until the queue is full and is dropped. QUEUED_BYTES_MAX may be exceeded by one datum.
+ */
+enum {
+    BATCH = PF_QUEUED_MAX / 2,
+    BATCH_BYTES = 1 << 20,
+    BATCH_MS = 1000,
+    QUEUED_BYTES_MAX = 2 * BATCH_BYTES,
+    LAST_TRIES = 10 /* attempts to write the queue when the cache is freed */
+};
 
 struct datum_total {
     uint64_t size, sum; /* size and checksum of the parts together */
@@ -295,8 +308,18 @@ static bool is_queued(const struct pf_cache *cache, uint64_t source)
     return i < cache->queued;
 }
 
-/* Writes the queue in one transaction, and empties it. If the transaction fails, the data are dropped. */
-static void write_queue(struct pf_cache *cache)
+static void empty_queue(struct pf_cache *cache)
+{
+    while (cache->queued)
+        free((char *)(uintptr_t)cache->queue[--cache->queued].head.bytes);
+    cache->queued_bytes = 0;
+}
+
+/*
+ * Writes the queue in one transaction, and empties it. If the transaction fails, for example because another process is writing, the
+ * data stay queued. Returns true if the queue is empty.
+ */
+static bool write_queue(struct pf_cache *cache)
 {
     pf_assert_held(&cache->lock);
     if (cache->queued && pf_db_open(cache, true) && pf_db_begin(cache)) {
@@ -305,12 +328,12 @@ static void write_queue(struct pf_cache *cache)
             const struct pf_cache_value *value = &cache->queue[i];
             written = set_head(cache, value->source, &value->head) && put_small(cache, value);
         }
-        pf_db_end(cache, written);
-        cache->puts += cache->queued;
+        if (pf_db_end(cache, written)) {
+            cache->puts += cache->queued;
+            empty_queue(cache);
+        }
     }
-    while (cache->queued)
-        free((char *)(uintptr_t)cache->queue[--cache->queued].head.bytes);
-    cache->queued_bytes = 0;
+    return !cache->queued;
 }
 
 /* Copies a datum of up to PART_MAX bytes, and its head, to the queue. No-op if memory runs out. */
@@ -318,19 +341,24 @@ static void queue_value(struct pf_cache *cache, const struct pf_cache_value *val
 {
     size_t size = value->head.size + value->size;
     char *copy = malloc(size + 1);
+    uint64_t now = pf_monotonic_ms();
     if (!copy)
         return;
     if (value->head.size)
         memcpy(copy, value->head.bytes, value->head.size);
     if (value->size)
         memcpy(copy + value->head.size, value->bytes, value->size);
+    if (!cache->queued)
+        cache->queued_since = now;
     struct pf_cache_value *queued = &cache->queue[cache->queued++];
     *queued = *value;
     queued->head.bytes = copy;
     queued->bytes = copy + value->head.size;
     cache->queued_bytes += size;
-    if (cache->queued == PF_QUEUED_MAX || cache->queued_bytes > PF_QUEUED_BYTES)
-        write_queue(cache);
+    if ((cache->queued >= BATCH || cache->queued_bytes > BATCH_BYTES ||
+         now - cache->queued_since >= BATCH_MS) &&
+        !write_queue(cache) && (cache->queued == PF_QUEUED_MAX || cache->queued_bytes > QUEUED_BYTES_MAX))
+        empty_queue(cache);
 }
 
 /* ---- large data --------------------------------------------------------------------------------- */
@@ -359,8 +387,8 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
     const char *bytes = value->bytes;
     pf_db_take(cache);
     settle_key(cache, true);
-    write_queue(cache); /* it may hold an older version of the datum */
-    bool written = pf_db_open(cache, true) && pf_db_begin(cache);
+    /* The queue is written first, since it may hold an older version of the datum. */
+    bool written = write_queue(cache) && pf_db_open(cache, true) && pf_db_begin(cache);
     if (written) {
         forget(cache, value->source, value->type, value->number);
         written = cache->connection && set_head(cache, value->source, &value->head);
@@ -419,7 +447,9 @@ void pf_cache_free(struct pf_cache *cache)
 {
     if (!cache)
         return;
-    pf_cache_flush(cache);
+    for (unsigned i = 0; i < LAST_TRIES && cache->queued; i++)
+        pf_cache_flush(cache);
+    empty_queue(cache);
     pf_db_close(cache);
     pf_lock_destroy(&cache->lock);
     free(cache);

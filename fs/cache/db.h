@@ -33,8 +33,7 @@ struct pf_cache_value {
     struct pf_cache_head head;
 };
 
-/* Limits of the queue. It may exceed PF_QUEUED_BYTES by the last datum. */
-enum { PF_QUEUED_MAX = 64, PF_QUEUED_BYTES = 1 << 20 };
+enum { PF_QUEUED_MAX = 128 };
 
 struct pf_cache {
     const char *folder;
@@ -47,7 +46,8 @@ struct pf_cache {
     /* Data that pf_cache_put has copied and that are not yet written. Each head.bytes is an allocation that also holds the datum. */
     struct pf_cache_value queue[PF_QUEUED_MAX];
     size_t queued, queued_bytes;
-    uint64_t retry_at; /* end of the back-off, in monotonic seconds; the database is not opened before */
+    uint64_t queued_since; /* time of the oldest datum in the queue, in monotonic milliseconds */
+    uint64_t retry_at;     /* end of the back-off, in monotonic seconds; the database is not opened before */
 };
 
 /* Takes cache->lock. Aborts in builds that check locks if the caller holds a lock that must not be held during I/O. */

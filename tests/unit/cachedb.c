@@ -113,8 +113,12 @@ static void test_queue(const char *folder)
     pf_cache_clear(db);
     ok(has(db, 69, NULL), "clearing the cache drops queued data");
     queue(db, 70, "text");
+    usleep(1100000);
+    queue(db, 71, "text");
+    ok(has(other, 70, "text"), "a datum is not queued for more than a second while others are put");
+    queue(db, 72, "text");
     pf_cache_free(db);
-    ok(has(other, 70, "text"), "queued data are written when the cache is freed");
+    ok(has(other, 72, "text"), "queued data are written when the cache is freed");
     pf_cache_free(other);
 }
 
@@ -408,7 +412,7 @@ static void test_locked(const char *folder)
     sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     put(db, 2, "two");
     ok(has(db, 1, "one") && has(db, 2, NULL),
-       "while another connection writes, gets succeed and puts are dropped");
+       "while another connection writes, gets succeed and puts stay queued");
     sqlite3_exec(other, "COMMIT; BEGIN EXCLUSIVE", NULL, NULL, NULL);
     ok(has(db, 1, NULL), "while another connection commits, gets miss");
     struct pf_cache *late = pf_cache_new(folder);
@@ -416,10 +420,31 @@ static void test_locked(const char *folder)
     ok(has(late, 3, NULL), "a get does not wait for another connection's lock");
     sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
     sqlite3_close(other);
-    put(db, 2, "two");
     ok(has(db, 1, "one") && has(db, 2, "two"),
        "gets and puts succeed after another connection has unlocked the database");
     pf_cache_free(late);
+    pf_cache_free(db);
+}
+
+static void test_full_queue(const char *folder)
+{
+    struct pf_cache *db = pf_cache_new(folder);
+    char *text = calloc(1, 800001);
+    if (!text)
+        abort();
+    memset(text, 'x', 800000);
+    put(db, 1, "one");
+    sqlite3 *other;
+    sqlite3_open(path_in(folder, PF_CACHE_NAME), &other);
+    sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    for (uint64_t key = 2; key < 5; key++)
+        queue(db, key, text);
+    queue(db, 5, text);
+    sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+    sqlite3_close(other);
+    ok(has(db, 2, NULL) && has(db, 4, NULL) && has(db, 5, text),
+       "while another connection writes, at most 2 MB stay queued");
+    free(text);
     pf_cache_free(db);
 }
 
@@ -572,12 +597,17 @@ static void test_get_during_prune(const char *folder)
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {
-        test_keeps, test_queue,   test_new_folder, test_large,
-        test_heads, test_fields,  test_key,        test_nothing_beside,
-        test_place, test_damaged, test_foreign,    test_locked,
-        test_full,  test_killed,  test_prune,      test_get_during_prune,
-        NULL};
-    run_in_temp_dirs(tests);
+        test_keeps,           test_queue,   test_new_folder, test_large,
+        test_heads,           test_fields,  test_key,        test_nothing_beside,
+        test_place,           test_damaged, test_foreign,    test_locked,
+        test_full_queue,      test_full,    test_killed,     test_prune,
+        test_get_during_prune};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
     test_sound_fields();
     return done();
 }
