@@ -454,20 +454,11 @@ static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profil
     }
 }
 
-/* Saves and releases the profiles, and writes the data to the database. */
-static void save_profiles(struct pf_fs *fs, struct pf_profile **profiles, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        pf_profile_save(profiles[i]);
-        pf_profile_release(profiles[i]);
-    }
-    pf_cache_flush(fs->env.cache);
-}
-
 void pf_fs_save(struct pf_fs *fs)
 {
     size_t n = 0, n_idle = 0, tasks = 0;
     pf_probe_results_save(fs->probe_results);
+    pf_cache_flush(fs->env.cache);
     pf_lock_take(&fs->lock);
     for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
         tasks++;
@@ -481,10 +472,13 @@ void pf_fs_save(struct pf_fs *fs)
         add_profiles(fs, false, profiles, &n);
     }
     pf_lock_drop(&fs->lock);
-    if (profiles) {
-        save_profiles(fs, profiles, n_idle);
-        /* Saved last: a hanging thread may hold the lock of a profile in use. */
-        save_profiles(fs, profiles + n_idle, n - n_idle);
+    for (size_t i = 0; i < n; i++) {
+        pf_profile_save(profiles[i]);
+        /* The profiles in use come last, and are written one by one: a hanging thread may hold the lock of the next one. */
+        if (i + 1 >= n_idle)
+            pf_cache_flush(fs->env.cache);
     }
+    while (n) /* later than the writing, since closing a file may hang */
+        pf_profile_release(profiles[--n]);
     free(profiles);
 }
