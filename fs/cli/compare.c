@@ -36,17 +36,12 @@ struct comparison {
     int status;
 };
 
-static void raise_status(struct comparison *comparison, int status)
-{
-    if (status > comparison->status)
-        comparison->status = status;
-}
-
 static void complain_of_profile(struct comparison *comparison, const char *path, const char *what, int status)
 {
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %s\n", path, what);
-    raise_status(comparison, status);
+    if (status > comparison->status)
+        comparison->status = status;
 }
 
 /* ---- one profile -------------------------------------------------------------------------------- */
