@@ -9,10 +9,9 @@
 #include "fs/text/buf.h"
 
 /*
- * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
- * bytes. The source, unlike a struct pf_source, is only a 64-bit key, from pf_cache_key, that identifies what the datum was made from,
- * such as a profile. The cache does not interpret data, except to merge fields. The caller compares the source's head to find out
- * whether a datum is up to date.
+ * The persistent cache: one SQLite database that any number of processes share. It maps (origin, type, number) to a datum, a string of
+ * bytes. The origin is a 64-bit key, from pf_cache_key, that identifies what the datum was made from, such as a profile. The cache does
+ * not interpret data, except to merge fields. The caller compares the origin's head to find out whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
  * longer than 20 ms, a read is a miss. A write is dropped if it fails several times.
@@ -38,8 +37,8 @@ enum pf_datum {
 };
 
 /*
- * The versions that all data of a source depend on, such as those of drivers and files; borrowed. If the head of new data neither
- * includes the stored head nor is included by it, the new data replace all data of the source; otherwise the larger head is kept.
+ * The versions that all data of an origin depend on, such as those of drivers and files; borrowed. If the head of new data neither
+ * includes the stored head nor is included by it, the new data replace all data of the origin; otherwise the larger head is kept.
  * Functions take NULL for an empty head.
  */
 struct pf_cache_head {
@@ -49,7 +48,7 @@ struct pf_cache_head {
     bool (*includes)(const struct pf_cache_head *head, const struct pf_cache_head *other);
 };
 
-enum { PF_CACHE_DAYS = 90 }; /* default age in days after which unused sources are dropped */
+enum { PF_CACHE_DAYS = 90 }; /* default age in days after which unused origins are dropped */
 
 /* The name of the database in its folder. */
 #define PF_CACHE_NAME "profiles.db"
@@ -60,16 +59,16 @@ struct pf_cache *pf_cache_new(const char *folder);
 void pf_cache_free(struct pf_cache *cache);
 
 /*
- * Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. Until the
+ * Returns the key of an origin: a hash of bytes that identify the origin, keyed with a random number that the database holds. Until the
  * first write to a new database, and while the database is locked or unusable, the number may be another one.
  */
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
 /*
- * Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. Appends the source's
+ * Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. Appends the origin's
  * stored head to *head unless `head` is NULL: the caller checks whether the stored head is up to date.
  */
-char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+char *pf_cache_get(struct pf_cache *cache, uint64_t origin, enum pf_datum type, uint64_t number, size_t *size,
                    struct pf_buf *head);
 /*
  * Stores a datum, replacing an older one. In a datum of type TREE or PASSES, stored fields that `value` lacks are kept as long as the
@@ -77,22 +76,22 @@ char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, 
  *
  * A datum of up to 1 MB is copied to a queue, since a transaction costs more than the data of most profiles. The queue is written in one
  * transaction: when a datum is added and 64 data or 1 MB are queued or the oldest one is a second old, by pf_cache_flush, and before a
- * datum of a queued source is read. If that fails, the data stay queued until 128 data or 2 MB are queued; then they are dropped.
+ * datum of a queued origin is read. If that fails, the data stay queued until 128 data or 2 MB are queued; then they are dropped.
  */
-void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
+void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t origin,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);
 /* Writes the queue. NULL: no-op. */
 void pf_cache_flush(struct pf_cache *cache);
 
 /*
- * Drops the sources that were not used for more than `days` days and, while the database takes more than `limit` bytes, the least recently
- * used ones. Each transaction drops only a few sources, so that other threads and processes can read and write in between.
+ * Drops the origins that were not used for more than `days` days and, while the database takes more than `limit` bytes, the least recently
+ * used ones. Each transaction drops only a few origins, so that other threads and processes can read and write in between.
  */
 void pf_cache_prune(struct pf_cache *cache, uint64_t limit, unsigned days);
-/* Drops all sources. */
+/* Drops all origins. */
 void pf_cache_clear(struct pf_cache *cache);
-/* Sets *sources to the number of sources and *bytes to the size of the used pages of the database; both 0 if it cannot be opened. */
-void pf_cache_usage(struct pf_cache *cache, uint64_t *sources, uint64_t *bytes);
+/* Sets *origins to the number of origins and *bytes to the size of the used pages of the database; both 0 if it cannot be opened. */
+void pf_cache_usage(struct pf_cache *cache, uint64_t *origins, uint64_t *bytes);
 /* Returns the number of data that this process has written. */
 uint64_t pf_cache_puts(struct pf_cache *cache);
 

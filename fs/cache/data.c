@@ -34,16 +34,16 @@ struct datum_total {
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* The checksum of a part. It covers the part's key too, so that a row under a wrong key is detected. */
-static uint64_t sum_of(uint64_t source, enum pf_datum type, uint64_t number, int part, const void *bytes,
+static uint64_t sum_of(uint64_t origin, enum pf_datum type, uint64_t number, int part, const void *bytes,
                        size_t size)
 {
-    const uint64_t key[] = {source, type, number, (uint64_t)part};
+    const uint64_t key[] = {origin, type, number, (uint64_t)part};
     return pf_digest(pf_digest(0, key, sizeof key), bytes, size);
 }
 
-static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum type, uint64_t number)
+static void bind_datum(sqlite3_stmt *statement, uint64_t origin, enum pf_datum type, uint64_t number)
 {
-    sqlite3_bind_int64(statement, 1, (int64_t)source);
+    sqlite3_bind_int64(statement, 1, (int64_t)origin);
     sqlite3_bind_int64(statement, 2, (int64_t)type);
     sqlite3_bind_int64(statement, 3, (int64_t)number);
 }
@@ -58,14 +58,14 @@ struct datum_reading {
  * Reads the current row of a statement. `expected` is the number of the expected part; TOTAL for the first row, which can be TOTAL or
  * WHOLE. Returns false if the part or its checksum is wrong, or if memory runs out.
  */
-static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
+static bool read_part(sqlite3_stmt *row, uint64_t origin, enum pf_datum type, uint64_t number, int expected,
                       struct datum_reading *reading)
 {
     int part = sqlite3_column_int(row, 0);
     const void *bytes = sqlite3_column_blob(row, 2);
     size_t size = (size_t)sqlite3_column_bytes(row, 2);
     bool sound =
-        bytes && sum_of(source, type, number, part, bytes, size) == (uint64_t)sqlite3_column_int64(row, 1);
+        bytes && sum_of(origin, type, number, part, bytes, size) == (uint64_t)sqlite3_column_int64(row, 1);
     if (!sound)
         return false;
     if (expected == TOTAL) {
@@ -88,51 +88,51 @@ static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, ui
     return true;
 }
 
-static void forget(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number)
+static void forget(struct pf_cache *cache, uint64_t origin, enum pf_datum type, uint64_t number)
 {
-    bind_datum(cache->statements[PF_DB_DELETE], source, type, number);
+    bind_datum(cache->statements[PF_DB_DELETE], origin, type, number);
     pf_db_step(cache, PF_DB_DELETE);
 }
 
-static bool note_use(struct pf_cache *cache, uint64_t source)
+static bool note_use(struct pf_cache *cache, uint64_t origin)
 {
-    sqlite3_bind_int64(cache->statements[PF_DB_USE], 1, (int64_t)source);
+    sqlite3_bind_int64(cache->statements[PF_DB_USE], 1, (int64_t)origin);
     sqlite3_bind_int64(cache->statements[PF_DB_USE], 2, pf_db_today());
     return pf_db_step(cache, PF_DB_USE);
 }
 
-static uint64_t sum_of_head(uint64_t source, const void *bytes, size_t size)
+static uint64_t sum_of_head(uint64_t origin, const void *bytes, size_t size)
 {
-    return pf_digest(source, bytes, size);
+    return pf_digest(origin, bytes, size);
 }
 
 /*
  * Checks the head in column `column` + 1 of a row against the checksum in `column`, and appends the head to *head unless `head` is NULL.
  * Returns false if the checksum is wrong, or if memory runs out.
  */
-static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_buf *head)
+static bool read_head(sqlite3_stmt *row, int column, uint64_t origin, struct pf_buf *head)
 {
     const void *bytes = sqlite3_column_blob(row, column + 1);
     size_t size = (size_t)sqlite3_column_bytes(row, column + 1);
-    if (sum_of_head(source, bytes, size) != (uint64_t)sqlite3_column_int64(row, column))
+    if (sum_of_head(origin, bytes, size) != (uint64_t)sqlite3_column_int64(row, column))
         return false;
     if (head)
         pf_buf_add(head, bytes, size);
     return !head || !head->failed;
 }
 
-static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+static char *get(struct pf_cache *cache, uint64_t origin, enum pf_datum type, uint64_t number, size_t *size,
                  struct pf_buf *head)
 {
     struct datum_reading reading = {.bytes = NULL};
     sqlite3_stmt *row = cache->statements[PF_DB_GET];
     int rows = 0, result;
     bool sound = true, old = false;
-    bind_datum(row, source, type, number);
+    bind_datum(row, origin, type, number);
     while ((result = sqlite3_step(row)) == SQLITE_ROW && sound) {
         /* The order of parts is -1, 1, 2, ..., or only 0. */
-        sound = read_part(row, source, type, number, rows ? rows : TOTAL, &reading) &&
-                (rows || read_head(row, 4, source, head));
+        sound = read_part(row, origin, type, number, rows ? rows : TOTAL, &reading) &&
+                (rows || read_head(row, 4, origin, head));
         old = sqlite3_column_int64(row, 3) < pf_db_today();
         rows++;
     }
@@ -142,9 +142,9 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     sound = sound && rows && result == SQLITE_DONE && reading.have == reading.total.size &&
             pf_digest(0, reading.bytes, reading.have) == reading.total.sum;
     if (rows && !sound && result != SQLITE_BUSY && cache->connection)
-        forget(cache, source, type, number);
+        forget(cache, origin, type, number);
     if (sound && old)
-        note_use(cache, source);
+        note_use(cache, origin);
     if (!sound) {
         free(reading.bytes);
         return NULL;
@@ -159,8 +159,8 @@ static bool put_part(struct pf_cache *cache, const struct pf_cache_value *value,
                      size_t size)
 {
     sqlite3_stmt *statement = cache->statements[PF_DB_PUT];
-    uint64_t sum = sum_of(value->source, value->type, value->number, part, bytes, size);
-    bind_datum(statement, value->source, value->type, value->number);
+    uint64_t sum = sum_of(value->origin, value->type, value->number, part, bytes, size);
+    bind_datum(statement, value->origin, value->type, value->number);
     sqlite3_bind_int(statement, 4, part);
     sqlite3_bind_int64(statement, 5, (int64_t)sum);
     sqlite3_bind_blob64(statement, 6, size ? bytes : "", size, SQLITE_STATIC);
@@ -169,34 +169,34 @@ static bool put_part(struct pf_cache *cache, const struct pf_cache_value *value,
 
 static const struct pf_cache_head no_head = {.bytes = ""};
 
-static bool put_source(struct pf_cache *cache, uint64_t source, int64_t used,
+static bool put_origin(struct pf_cache *cache, uint64_t origin, int64_t used,
                        const struct pf_cache_head *head)
 {
-    sqlite3_stmt *statement = cache->statements[PF_DB_SOURCE];
-    sqlite3_bind_int64(statement, 1, (int64_t)source);
+    sqlite3_stmt *statement = cache->statements[PF_DB_ORIGIN];
+    sqlite3_bind_int64(statement, 1, (int64_t)origin);
     sqlite3_bind_int64(statement, 2, used);
-    sqlite3_bind_int64(statement, 3, (int64_t)sum_of_head(source, head->bytes, head->size));
+    sqlite3_bind_int64(statement, 3, (int64_t)sum_of_head(origin, head->bytes, head->size));
     sqlite3_bind_blob64(statement, 4, head->size ? head->bytes : "", head->size, SQLITE_STATIC);
-    return pf_db_step(cache, PF_DB_SOURCE);
+    return pf_db_step(cache, PF_DB_ORIGIN);
 }
 
-/* The relation of a source's stored head to the head of new data. */
+/* The relation of an origin's stored head to the head of new data. */
 enum relation {
     UNREADABLE, /* a failure; the database may be closed */
-    ABSENT,     /* the source is new */
+    ABSENT,     /* the origin is new */
     COVERS,     /* the stored head equals or includes the new one */
     COVERED,    /* the new head includes the stored one */
     DIFFERENT
 };
 
-static enum relation stored_head(struct pf_cache *cache, uint64_t source, const struct pf_cache_head *head)
+static enum relation stored_head(struct pf_cache *cache, uint64_t origin, const struct pf_cache_head *head)
 {
     struct pf_buf stored = {0};
     sqlite3_stmt *row = cache->statements[PF_DB_HEAD];
-    sqlite3_bind_int64(row, 1, (int64_t)source);
+    sqlite3_bind_int64(row, 1, (int64_t)origin);
     int result = sqlite3_step(row);
     enum relation relation = result == SQLITE_DONE ? ABSENT : result == SQLITE_ROW ? DIFFERENT : UNREADABLE;
-    bool sound = result == SQLITE_ROW && read_head(row, 0, source, &stored);
+    bool sound = result == SQLITE_ROW && read_head(row, 0, origin, &stored);
     sqlite3_reset(row);
     if (relation == UNREADABLE)
         pf_db_failed(cache, result);
@@ -213,28 +213,28 @@ static enum relation stored_head(struct pf_cache *cache, uint64_t source, const 
 }
 
 /*
- * Prepares a source for new data. If one of the two heads includes the other, keeps the larger one; otherwise the stored data belong to
+ * Prepares an origin for new data. If one of the two heads includes the other, keeps the larger one; otherwise the stored data belong to
  * another version, and are deleted.
  */
-static bool set_head(struct pf_cache *cache, uint64_t source, const struct pf_cache_head *head)
+static bool set_head(struct pf_cache *cache, uint64_t origin, const struct pf_cache_head *head)
 {
-    enum relation relation = stored_head(cache, source, head);
+    enum relation relation = stored_head(cache, origin, head);
     if (relation == UNREADABLE)
         return false;
     if (relation == COVERS)
-        return note_use(cache, source);
+        return note_use(cache, origin);
     if (relation == DIFFERENT) {
-        sqlite3_bind_int64(cache->statements[PF_DB_DROP_DATA], 1, (int64_t)source);
+        sqlite3_bind_int64(cache->statements[PF_DB_DROP_DATA], 1, (int64_t)origin);
         if (!pf_db_step(cache, PF_DB_DROP_DATA))
             return false;
     }
-    return put_source(cache, source, pf_db_today(), head);
+    return put_origin(cache, origin, pf_db_today(), head);
 }
 
 /* Deletes the parts of an older large datum. The row of an older small datum is replaced by the insert. */
 static bool cut(struct pf_cache *cache, const struct pf_cache_value *value)
 {
-    bind_datum(cache->statements[PF_DB_CUT], value->source, value->type, value->number);
+    bind_datum(cache->statements[PF_DB_CUT], value->origin, value->type, value->number);
     return pf_db_step(cache, PF_DB_CUT);
 }
 
@@ -245,7 +245,7 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
     struct pf_buf fields = {0};
     size_t size = 0;
     char *stored = value->type == PF_DATUM_TREE || value->type == PF_DATUM_PASSES
-                       ? get(cache, value->source, value->type, value->number, &size, NULL)
+                       ? get(cache, value->origin, value->type, value->number, &size, NULL)
                        : NULL;
     if (stored && pf_fields_are_sound(value->bytes, value->size)) {
         pf_buf_add(&fields, value->bytes, value->size);
@@ -280,7 +280,7 @@ static void settle_key(struct pf_cache *cache, bool store)
         stored = get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
         cache->keyed = pf_db_end(cache, !stored && cache->connection &&
                                             put_part(cache, &own, WHOLE, own.bytes, own.size) &&
-                                            put_source(cache, 0, INT64_MAX, &no_head));
+                                            put_origin(cache, 0, INT64_MAX, &no_head));
     }
     if (stored && size == sizeof cache->key) {
         memcpy(cache->key, stored, size);
@@ -295,15 +295,15 @@ uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
     settle_key(cache, false);
     uint64_t key = pf_siphash_keyed(cache->key, bytes, size);
     pf_lock_drop(&cache->lock);
-    return key ? key : 1; /* source 0 is reserved for the cache's own data */
+    return key ? key : 1; /* origin 0 is reserved for the cache's own data */
 }
 
 /* ---- the queue; with the lock held -------------------------------------------------------------- */
 
-static bool is_queued(const struct pf_cache *cache, uint64_t source)
+static bool is_queued(const struct pf_cache *cache, uint64_t origin)
 {
     size_t i = 0;
-    while (i < cache->queued && cache->queue[i].source != source)
+    while (i < cache->queued && cache->queue[i].origin != origin)
         i++;
     return i < cache->queued;
 }
@@ -326,7 +326,7 @@ static bool write_queue(struct pf_cache *cache)
         bool written = true;
         for (size_t i = 0; i < cache->queued && written; i++) {
             const struct pf_cache_value *value = &cache->queue[i];
-            written = set_head(cache, value->source, &value->head) && put_small(cache, value);
+            written = set_head(cache, value->origin, &value->head) && put_small(cache, value);
         }
         if (pf_db_end(cache, written)) {
             cache->puts += cache->queued;
@@ -373,7 +373,7 @@ static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *
     pf_db_take(cache);
     bool written = pf_db_open(cache, true) && pf_db_begin(cache);
     if (written) {
-        written = stored_head(cache, value->source, &value->head) == COVERS &&
+        written = stored_head(cache, value->origin, &value->head) == COVERS &&
                   put_part(cache, value, part, bytes, size);
         pf_db_end(cache, written);
     }
@@ -390,8 +390,8 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
     /* The queue is written first, since it may hold an older version of the datum. */
     bool written = write_queue(cache) && pf_db_open(cache, true) && pf_db_begin(cache);
     if (written) {
-        forget(cache, value->source, value->type, value->number);
-        written = cache->connection && set_head(cache, value->source, &value->head);
+        forget(cache, value->origin, value->type, value->number);
+        written = cache->connection && set_head(cache, value->origin, &value->head);
         pf_db_end(cache, written);
         cache->puts++;
     }
@@ -407,21 +407,21 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
 
 /* ---- the interface ------------------------------------------------------------------------------ */
 
-char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+char *pf_cache_get(struct pf_cache *cache, uint64_t origin, enum pf_datum type, uint64_t number, size_t *size,
                    struct pf_buf *head)
 {
     pf_db_take(cache);
-    if (is_queued(cache, source))
+    if (is_queued(cache, origin))
         write_queue(cache);
-    char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size, head) : NULL;
+    char *value = pf_db_open(cache, false) ? get(cache, origin, type, number, size, head) : NULL;
     pf_lock_drop(&cache->lock);
     return value;
 }
 
-void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
+void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t origin,
                   enum pf_datum type, uint64_t number, const struct pf_buf *buf)
 {
-    const struct pf_cache_value value = {source, number, type, buf->data, buf->size, head ? *head : no_head};
+    const struct pf_cache_value value = {origin, number, type, buf->data, buf->size, head ? *head : no_head};
     if (buf->failed || buf->size > VALUE_MAX)
         return;
     if (buf->size > PART_MAX) {

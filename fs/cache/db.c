@@ -22,20 +22,21 @@ enum {
     DAY = 86400,
 };
 
+/* The tables call an origin `source`. */
 static const char *const statement_texts[PF_DB_STATEMENTS] = {
     [PF_DB_GET] =
         ("SELECT part, datum.sum, value, used, source.sum, head FROM datum JOIN source ON key = source "
          "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part"),
     [PF_DB_USE] = "UPDATE source SET used = ?2 WHERE key = ?1",
     [PF_DB_HEAD] = "SELECT sum, head FROM source WHERE key = ?1",
-    [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used, sum, head) VALUES(?1, ?2, ?3, ?4)",
+    [PF_DB_ORIGIN] = "INSERT OR REPLACE INTO source(key, used, sum, head) VALUES(?1, ?2, ?3, ?4)",
     [PF_DB_CUT] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3 AND part != 0",
     [PF_DB_PUT] = ("INSERT INTO datum(source, type, number, part, sum, value) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
                    "ON CONFLICT DO UPDATE SET sum = excluded.sum, value = excluded.value"),
     [PF_DB_DELETE] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3",
     [PF_DB_OLDEST] = "SELECT key, used FROM source WHERE key != 0 ORDER BY used LIMIT ?1",
     [PF_DB_DROP_DATA] = "DELETE FROM datum WHERE source = ?1",
-    [PF_DB_DROP_SOURCE] = "DELETE FROM source WHERE key = ?1",
+    [PF_DB_DROP_ORIGIN] = "DELETE FROM source WHERE key = ?1",
     [PF_DB_COUNT] = "SELECT count(*) FROM source WHERE key != 0",
 };
 

@@ -13,20 +13,20 @@ enum pf_statement {
     PF_DB_GET,
     PF_DB_USE,
     PF_DB_HEAD,
-    PF_DB_SOURCE,
+    PF_DB_ORIGIN,
     PF_DB_CUT,
     PF_DB_PUT,
     PF_DB_DELETE,
     PF_DB_OLDEST,
     PF_DB_DROP_DATA,
-    PF_DB_DROP_SOURCE,
+    PF_DB_DROP_ORIGIN,
     PF_DB_COUNT,
     PF_DB_STATEMENTS
 };
 
 /* A datum to write. */
 struct pf_cache_value {
-    uint64_t source, number;
+    uint64_t origin, number;
     enum pf_datum type;
     const void *bytes;
     size_t size;

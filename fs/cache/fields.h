@@ -9,7 +9,7 @@
 #include "fs/text/buf.h"
 
 /*
- * Fields are small data of one source that are packed into one datum of the cache. This is several times as fast as one database row per
+ * Fields are small data of one origin that are packed into one datum of the cache. This is several times as fast as one database row per
  * field. A field is a header followed by bytes, unaligned. The stored form is the same as the form in memory. Not thread-safe.
  */
 struct pf_field {

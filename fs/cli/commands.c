@@ -420,11 +420,11 @@ static void print_bytes(const char *key, uint64_t bytes)
 
 static void show_cache(const struct pf_fs_options *options, struct pf_cache *cache)
 {
-    uint64_t sources, bytes;
-    pf_cache_usage(cache, &sources, &bytes);
+    uint64_t origins, bytes;
+    pf_cache_usage(cache, &origins, &bytes);
     printf("Folder: %s\n", options->cache_folder);
     print_bytes("Limit", options->cache_limit);
-    printf("Entries: %llu\n", (unsigned long long)sources);
+    printf("Entries: %llu\n", (unsigned long long)origins);
     print_bytes("Size", bytes);
 }
 

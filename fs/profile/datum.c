@@ -13,7 +13,7 @@
 
 /*
  * The data of a profile in the cache: keys, heads, and the datum of the cached tree (pf_cached). The database has one
- * source per profile and set of options, so a new version of a profile replaces the old one. The head of the source
+ * origin per profile and set of options, so a new version of a profile replaces the old one. The head of the origin
  * holds everything that the texts depend on, including the inputs, and the access rights.
  */
 

@@ -146,8 +146,8 @@ void pf_probe_results_save(struct pf_probe_results *results)
     struct saving saving;
     const struct pf_cache_head head = {(const char *)&results->edition, sizeof results->edition, NULL};
     for (size_t at = 0; results->cache && pack_changed(results, &at, &saving);) {
-        uint64_t source = probe_result_key_of(results, saving.device, saving.number);
-        pf_cache_put(results->cache, &head, source, PF_DATUM_PROBES, 0, &saving.packed);
+        uint64_t origin = probe_result_key_of(results, saving.device, saving.number);
+        pf_cache_put(results->cache, &head, origin, PF_DATUM_PROBES, 0, &saving.packed);
         pf_buf_free(&saving.packed);
     }
 }

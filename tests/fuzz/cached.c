@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fuzzed {
     char folder[64], cache[80];
-    uint64_t source;
+    uint64_t origin;
     struct pf_buf head;
     struct pf_env env;
 } fuzzed;
@@ -48,9 +48,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     save_results(profile);
     pf_profile_release(profile);
     pf_cache_flush(fuzzed.env.cache);
-    fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
+    fuzzed.origin = stored_origin(fuzzed.cache, PF_DATUM_PASSES);
     size_t size;
-    free(pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &size, &fuzzed.head));
+    free(pf_cache_get(fuzzed.env.cache, fuzzed.origin, PF_DATUM_PASSES, 0, &size, &fuzzed.head));
     if (!fuzzed.head.size)
         abort();
     return 0;
@@ -63,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct pf_cache_head head = {fuzzed.head.data, fuzzed.head.size, NULL};
     pf_buf_add(&payload, (const char *)data, size);
     pf_cache_clear(fuzzed.env.cache); /* otherwise fields would be merged with those of the previous input */
-    pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
-    pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
+    pf_cache_put(fuzzed.env.cache, &head, fuzzed.origin, PF_DATUM_PASSES, 0, &payload);
+    pf_cache_put(fuzzed.env.cache, &head, fuzzed.origin, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);
     struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},

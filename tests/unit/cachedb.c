@@ -251,7 +251,7 @@ static void test_fields(const char *folder)
     struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
     put_field(db, "", 1, "one");
     put_field(other, "", 2, "two");
-    fields_are(db, "two one ", "fields of two writers of a source are merged");
+    fields_are(db, "two one ", "fields of two writers of an origin are merged");
     put_field(db, "", 1, "uno");
     fields_are(other, "uno two ", "a newer field replaces the one with its key");
     put_field(db, "facts", 3, "three");
@@ -279,26 +279,26 @@ static void test_sound_fields(void)
 static void test_key(const char *folder)
 {
     struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
-    uint64_t key = pf_cache_key(db, "source", 6);
-    pf_cache_key(other, "source", 6);
+    uint64_t key = pf_cache_key(db, "origin", 6);
+    pf_cache_key(other, "origin", 6);
     ok(files_in(folder) == 0, "a key creates no file");
     queue(db, 1, "one");
     queue(other, 2, "two");
-    ok(pf_cache_key(db, "source", 6) == key && pf_cache_key(other, "source", 6) == key,
-       "after their first puts, processes that start together have the same key of a source");
+    ok(pf_cache_key(db, "origin", 6) == key && pf_cache_key(other, "origin", 6) == key,
+       "after their first puts, processes that start together have the same key of an origin");
     pf_cache_free(other);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(pf_cache_key(db, "source", 6) == key, "a source has the same key in each process");
-    ok(pf_cache_key(db, "other", 5) != key, "another source has another key");
+    ok(pf_cache_key(db, "origin", 6) == key, "an origin has the same key in each process");
+    ok(pf_cache_key(db, "other", 5) != key, "another origin has another key");
     pf_cache_clear(db);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(pf_cache_key(db, "source", 6) == key && has(db, 1, NULL),
-       "a source has the same key after the cache was cleared");
+    ok(pf_cache_key(db, "origin", 6) == key && has(db, 1, NULL),
+       "an origin has the same key after the cache was cleared");
     pf_cache_free(db);
     db = pf_cache_new(path_in(folder, "elsewhere"));
-    ok(pf_cache_key(db, "source", 6) != key, "a source has another key in another cache");
+    ok(pf_cache_key(db, "origin", 6) != key, "an origin has another key in another cache");
     pf_cache_free(db);
 }
 

@@ -295,7 +295,7 @@ static void test_damage(const char *folder, const char *cache)
 {
     control = (struct control){0};
     struct survey before = first_process(folder, cache);
-    ok(stored_source(cache, PF_DATUM_PASSES), "the results of passes of a profile are one datum");
+    ok(stored_origin(cache, PF_DATUM_PASSES), "the results of passes of a profile are one datum");
     flip_passes(cache);
     ok(!knows_values(folder, cache), "damaged data counts as missing");
     struct survey after = first_process(folder, cache);
@@ -312,10 +312,10 @@ static void test_forged(const char *folder, const char *cache)
     unsigned seed = 11;
     int survived = 0;
     control = (struct control){0};
-    uint64_t source = stored_source(cache, PF_DATUM_PASSES);
+    uint64_t origin = stored_origin(cache, PF_DATUM_PASSES);
     struct pf_cache *stored = pf_cache_new(cache);
     struct pf_buf bytes = {0};
-    char *payload = pf_cache_get(stored, source, PF_DATUM_PASSES, 0, &size, &bytes);
+    char *payload = pf_cache_get(stored, origin, PF_DATUM_PASSES, 0, &size, &bytes);
     const struct pf_cache_head head = {bytes.data, bytes.size, NULL};
     if (!payload)
         abort();
@@ -332,7 +332,7 @@ static void test_forged(const char *folder, const char *cache)
                 memcpy(forged.data + at, &value, sizeof value);
         }
         pf_cache_clear(stored); /* otherwise fields would be merged with those of the previous round */
-        pf_cache_put(stored, &head, source, PF_DATUM_PASSES, 0, &forged);
+        pf_cache_put(stored, &head, origin, PF_DATUM_PASSES, 0, &forged);
         pf_cache_flush(stored);
         pf_buf_free(&forged);
         begin(&process, folder, cache);

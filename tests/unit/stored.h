@@ -8,8 +8,8 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Returns the source id of the only cached datum of this type; aborts unless there is exactly one. */
-static inline uint64_t stored_source(const char *folder, enum pf_datum type)
+/* Returns the origin of the only cached datum of this type; aborts unless there is exactly one. */
+static inline uint64_t stored_origin(const char *folder, enum pf_datum type)
 {
     sqlite3 *db;
     sqlite3_stmt *row;
@@ -19,12 +19,12 @@ static inline uint64_t stored_source(const char *folder, enum pf_datum type)
     sqlite3_bind_int(row, 1, (int)type);
     if (sqlite3_step(row) != SQLITE_ROW)
         abort();
-    uint64_t source = (uint64_t)sqlite3_column_int64(row, 0);
+    uint64_t origin = (uint64_t)sqlite3_column_int64(row, 0);
     if (sqlite3_step(row) != SQLITE_DONE)
         abort();
     sqlite3_finalize(row);
     sqlite3_close(db);
-    return source;
+    return origin;
 }
 
 #endif
