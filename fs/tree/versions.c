@@ -155,12 +155,11 @@ static struct pf_profile *load_profile(struct pf_version *version, struct pf_err
     bool stale = pf_version_is_stale(version);
     pf_lock_drop(&fs->lock);
     char *path = stale ? NULL : pf_entry_path(fs, version->entry);
-    bool no_memory = !stale && !path && errno == ENOMEM;
     struct pf_profile *profile = NULL;
-    if (no_memory)
-        pf_fail_memory(error);
-    else if (path) /* inputs: read without the lock, since a version that is not loaded keeps them */
+    if (path) /* inputs: read without the lock, since a version that is not loaded keeps them */
         profile = pf_profile_at(&fs->env, version->driver, path, &version->st, &version->inputs, error);
+    else if (!stale && errno == ENOMEM)
+        pf_fail_memory(error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
@@ -215,15 +214,12 @@ static int run_load_profile(struct pf_owner *owner, uint64_t number, struct pf_e
     struct pf_version *version = (struct pf_version *)owner;
     struct pf_fs *fs = version->fs;
     (void)number;
-    switch (atomic_load(&version->state)) {
-    case PF_VERSION_LOADED:
-        return 0;
-    case PF_VERSION_BROKEN:
+    if (pf_version_is_broken(version)) {
         *error = *version->failure;
         return -1;
-    case PF_VERSION_UNLOADED:
-        break;
     }
+    if (atomic_load(&version->state) == PF_VERSION_LOADED)
+        return 0;
     uint64_t now = pf_monotonic_ms();
     pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
     pf_reaper_make_room(fs, version->st.st_dev);
@@ -293,9 +289,7 @@ static struct pf_profile *old_names(const struct pf_version *version)
 struct pf_access pf_version_access(struct pf_version *version, struct pf_profile *profile)
 {
     struct pf_fs *fs = version->fs;
-    struct pf_access read = {.mode = 0444};
-    if (profile)
-        read = pf_profile_access(profile);
+    struct pf_access read = profile ? pf_profile_access(profile) : (struct pf_access){.mode = 0444};
     pf_lock_take(&fs->lock);
     pf_access_restrict(&version->access, &read, fs->env.reader);
     struct pf_access access = version->access;
