@@ -105,18 +105,23 @@ static int read_path_row(struct pf_cube_sums *sums, uint32_t path, uint32_t firs
     return got;
 }
 
-/* Sets the maximum size of the next range, which begins at `path`: it doubles with each range. A scan of all call paths starts with the
- * largest. */
-static void set_range_size(struct pf_cube_sums *sums, uint32_t path)
+/*
+ * Sets the maximum size of the next range, which begins at `path`: it doubles with each range. A scan of all call paths starts with the
+ * largest. If values are stored exclusive, inclusive values of `path` need its whole subtree: a shorter range would read most of it twice.
+ */
+static void set_range_size(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path)
 {
     uint32_t rows = sums->rows ? 2 * sums->rows : (uint32_t)(NUMBERS_FIRST / (sums->width + 1)) + 1;
+    uint32_t subtree = sums->reader.cube->paths[path].end - path;
+    if (metric->stored != PF_CUBE_INCLUSIVE && rows < subtree)
+        rows = subtree;
     sums->rows = !path || rows > sums->rows_max ? sums->rows_max : rows;
 }
 
 static int read_path_range(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                            struct pf_error *error)
 {
-    set_range_size(sums, path);
+    set_range_size(sums, metric, path);
     uint32_t n = sums->width, end = end_range(sums, path);
     sums->metric = metric;
     sums->first = sums->end = path;
