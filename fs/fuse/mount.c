@@ -165,7 +165,7 @@ int pf_clear_dead_mount(const char *mountpoint)
  * mount is made, the unmounter waits until the server ends for any reason, and then unmounts the mount if it still exists.
  */
 struct unmounter {
-    int pipe; /* the server's end of a pipe, which gets a byte once the mount is made; the unmounter waits until it is closed */
+    int pipe; /* the server's end of a pipe, which gets a byte, 1 if the mount is made; the unmounter waits until it is closed */
     int dead; /* write end of a pipe without a reader, see end_unmounter */
     pid_t id;
 };
@@ -211,10 +211,11 @@ static bool outlives_server(int pipe, const char *mountpoint)
 /* Waits for the server to mount, or to end. Returns false if it has not mounted. `under`: device at the mount point before. */
 static bool awaits_mount(int pipe, const char *mountpoint, dev_t under, struct statx *mount)
 {
-    char byte;
-    while (read(pipe, &byte, 1) < 0 && errno == EINTR)
+    bool mounted = true; /* stays true if the server ends without a report; the device then shows whether it has mounted */
+    while (read(pipe, &mounted, sizeof mounted) < 0 && errno == EINTR)
         ;
-    return !statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, mount) &&
+    return mounted &&
+           !statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, mount) &&
            makedev(mount->stx_dev_major, mount->stx_dev_minor) != under;
 }
 
@@ -259,9 +260,9 @@ static int start_unmounter(struct unmounter *unmounter, const char *mountpoint)
     return unmounter->id < 0 ? -1 : 0;
 }
 
-static void report_mounted(const struct unmounter *unmounter)
+static void report_mount(const struct unmounter *unmounter, bool mounted)
 {
-    if (write(unmounter->pipe, "", 1) < 0) { /* the unmounter has died */
+    if (write(unmounter->pipe, &mounted, sizeof mounted) < 0) { /* the unmounter has died */
     }
 }
 
@@ -431,8 +432,9 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
         if (start_unmounter(mount->unmounter, options->mountpoint)) {
             fprintf(stderr, "profilefs: %s: %s\n", options->mountpoint, strerror(errno));
         } else {
-            if (!fuse_session_mount(session, options->mountpoint)) {
-                report_mounted(mount->unmounter);
+            bool mounted = !fuse_session_mount(session, options->mountpoint);
+            report_mount(mount->unmounter, mounted);
+            if (mounted) {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
             }

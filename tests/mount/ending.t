@@ -50,8 +50,14 @@ if [ "$(id -u)" = 0 ]; then # for other users, fusermount3 mounts
     is "$outcome" "3: profilefs: server died during mounting" "SIGKILL right after the mount is made is an error"
     for try in $(seq 100); do is_mounted || break; sleep 0.1; done
     ok "SIGKILL right after the mount is made leaves no mount" is_gone
+    export SHIM_MOUNT_FIRST="'$PROFILEFS' '$src' '$mnt'"
+    with "SHIM_MOUNT_ERRNO=16" attempt
+    is "${outcome%%:*}" 3 "a mount that fails is an error"
+    ok "what another server mounts while a mount fails stays" grep -q Format "$mnt/$heat/info.txt"
+    unmount
 else
     skip "SIGKILL right after the mount is made" "needs root"
+    skip "a mount that fails while another process mounts" "needs root"
 fi
 
 # ---- failures between mounting and serving

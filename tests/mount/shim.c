@@ -5,6 +5,7 @@
  *   SHIM_CHDIR_ERRNO=ERRNO     chdir, the last step before the sandbox, fails
  *   SHIM_CHDIR_SIGNAL=SIGNAL   this signal is raised in that chdir, when the unmounter already waits for the server
  *   SHIM_MOUNT_SIGNAL=SIGNAL   this signal is raised as soon as a mount is made
+ *   SHIM_MOUNT_ERRNO=ERRNO     a mount fails, after the shell command SHIM_MOUNT_FIRST, which may mount there
  *   SHIM_READ_MS=MS            reads beyond the first 64 KB of a file take this long
  *   SHIM_NO_CLOSE_RANGE=ERRNO  close_range fails, as on Linux before 5.9 or in a container that blocks it
  */
@@ -61,6 +62,13 @@ int chdir(const char *path)
 
 int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
 {
+    if (setting("SHIM_MOUNT_ERRNO")) {
+        unsetenv("LD_PRELOAD");
+        if (system(getenv("SHIM_MOUNT_FIRST")))
+            abort();
+        errno = (int)setting("SHIM_MOUNT_ERRNO");
+        return -1;
+    }
     int result = (int)syscall(SYS_mount, source, target, type, flags, data);
     if (!result && setting("SHIM_MOUNT_SIGNAL"))
         kill(getpid(), (int)setting("SHIM_MOUNT_SIGNAL"));
