@@ -149,6 +149,13 @@ static void test_large(const char *folder)
            !pf_cache_get(other, 1, PF_DATUM_EXCERPT, 3, &size, NULL),
        "a datum is found only under its type and number");
     value.size = 1000;
+    pf_cache_put(db, NULL, 1, PF_DATUM_PASSES, 3, &value);
+    value.size = LARGE;
+    pf_cache_put(db, NULL, 1, PF_DATUM_PASSES, 3, &value);
+    stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size, NULL);
+    ok(stored && size == value.size, "a datum of several parts replaces a queued one");
+    free(stored);
+    value.size = 1000;
     pf_cache_put(other, NULL, 1, PF_DATUM_PASSES, 3, &value);
     pf_cache_flush(other);
     stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size, NULL);
@@ -222,15 +229,20 @@ static void test_heads(const char *folder)
     pf_cache_free(db);
 }
 
-static void put_field(struct pf_cache *db, const char *facts, uint64_t number, const char *text)
+static void queue_field(struct pf_cache *db, const char *facts, uint64_t number, const char *text)
 {
     struct pf_buf fields = {0};
     if (*facts)
         pf_fields_add(&fields, PF_FIELD_FACTS, 0, facts, strlen(facts));
     pf_fields_add(&fields, PF_FIELD_TEXT, number, text, strlen(text));
     pf_cache_put(db, NULL, 1, PF_DATUM_TREE, 0, &fields);
-    pf_cache_flush(db);
     pf_buf_free(&fields);
+}
+
+static void put_field(struct pf_cache *db, const char *facts, uint64_t number, const char *text)
+{
+    queue_field(db, facts, number, text);
+    pf_cache_flush(db);
 }
 
 /* Checks the stored fields: `want` has their texts in order, each followed by a space. */
@@ -258,6 +270,9 @@ static void test_fields(const char *folder)
     fields_are(other, "facts three ", "fields that depend on other facts are replaced");
     put_field(db, "facts", 4, "four");
     fields_are(other, "facts four three ", "fields that depend on the same facts stay");
+    queue_field(db, "facts", 3, "tres");
+    queue_field(db, "facts", 5, "five");
+    fields_are(db, "facts five tres four ", "fields that are written in one transaction are merged");
     pf_cache_free(other);
     pf_cache_free(db);
 }
