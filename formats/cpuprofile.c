@@ -559,17 +559,13 @@ static int take_wrapped(const struct pf_json_walk *walk)
 static void v8_read_file(struct pf_build *build)
 {
     struct v8 *v8 = build->state;
-    struct pf_json_token token;
     v8->build = build;
     v8->json = PF_OWN(build->run, pf_json_new(build->input, 0, PF_JSON_DEPTH_MAX), pf_json_free);
     v8->times = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
     v8->sorter = PF_OWN(build->run, pf_sorter_new(WORDS, NUMBER + 1, build->model->options->cache / 4),
                         pf_sorter_free);
     struct pf_json_walk walk = {.json = v8->json, .model = build->model, .error = build->run->error};
-    int got = pf_json_next(v8->json, &token, build->run->error);
-    if (got == PF_JSON_OBJECT)
-        got = pf_json_object(&walk, v8, file_members);
-    if (pf_json_got(build->run, got) < 0)
+    if (pf_json_got(build->run, pf_json_whole_object(&walk, v8, file_members)) < 0)
         v8_report_damage(v8);
     /* Old files have start and end in seconds, but `timestamps` in microseconds. */
     v8->start = v8_ns_of(&v8->started, v8->old && !v8->heap, 0);
@@ -590,7 +586,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 9,
+                                               .version = 10,
                                                .kit = &format,
                                                .text = true,
                                                .probe = v8_probe,

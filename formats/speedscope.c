@@ -579,16 +579,12 @@ static const struct pf_json_member file_members[] = {
 static void speedscope_read_file(struct pf_build *build)
 {
     struct speedscope_profile *scope = build->state;
-    struct pf_json_token token;
     struct pf_json *file = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
     scope->build = build;
     scope->json = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
     scope->weights = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
     struct pf_json_walk walk = {.json = file, .model = build->model, .error = build->run->error};
-    int got = pf_json_next(file, &token, build->run->error);
-    if (got == PF_JSON_OBJECT)
-        got = pf_json_object(&walk, scope, file_members);
-    if (pf_json_got(build->run, got) < 0)
+    if (pf_json_got(build->run, pf_json_whole_object(&walk, scope, file_members)) < 0)
         pf_json_warn_of_damage(build->run);
     else if (scope->profiles.line && !scope->shared)
         pf_build_warn(build, 0, -1, "fatal", "damaged", "member shared is missing: no names");
@@ -608,7 +604,7 @@ static const struct pf_build_format format = {.state = sizeof(struct speedscope_
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 9,
+                                               .version = 10,
                                                .kit = &format,
                                                .text = true,
                                                .probe = speedscope_probe,

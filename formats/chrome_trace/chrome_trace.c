@@ -511,9 +511,9 @@ static void chrome_read_events(struct chrome_reading *reading)
         got = pf_json_array(&walk, reading, PF_JSON_END, chrome_handle_event);
         if (got && build->run->error->code == ENODATA && !reading->inside) /* the `]` may be missing */
             return;
-        if (!got)
-            got = pf_json_next(reading->json, &token, build->run->error); /* no value may follow */
     }
+    if (!got)
+        got = pf_json_next(reading->json, &token, build->run->error); /* no value may follow */
     if (pf_json_got(build->run, got) >= 0)
         return;
     struct pf_error damage = *build->run->error;
@@ -560,7 +560,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 8,
+    .version = 9,
     .kit = &format,
     .text = true,
     .probe = chrome_probe,

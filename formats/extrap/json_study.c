@@ -44,13 +44,7 @@ static void end_walk(struct pf_json_study *reader, int got)
 void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_member *members)
 {
     struct pf_json_walk walk = pf_json_study_walk(reader);
-    struct pf_json_token token;
-    int got = pf_json_next(reader->json, &token, walk.error);
-    if (got == PF_JSON_OBJECT)
-        got = pf_json_object(&walk, reader, members);
-    if (!got)
-        got = pf_json_next(reader->json, &token, walk.error); /* nothing may follow the object */
-    end_walk(reader, got);
+    end_walk(reader, pf_json_whole_object(&walk, reader, members));
 }
 
 void pf_json_study_array(struct pf_json_study *reader, struct pf_json_place place, pf_json_taker *take)

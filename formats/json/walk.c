@@ -55,6 +55,15 @@ int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_
     return got;
 }
 
+int pf_json_whole_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members)
+{
+    struct pf_json_token token;
+    int got = pf_json_next(walk->json, &token, walk->error);
+    if (got == PF_JSON_OBJECT)
+        got = pf_json_object(walk, into, members);
+    return got ? got : pf_json_next(walk->json, &token, walk->error);
+}
+
 int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_json_taker *take)
 {
     struct pf_json_walk at = *walk;

@@ -64,6 +64,12 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
 int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
 
 /*
+ * Handles the members of the object that is the whole text, from its start. Text after the object is an error, reported
+ * after its members were handled. Returns 0, 1 or -1 like a taker; the event of the first token if it is not an object.
+ */
+int pf_json_whole_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
+
+/*
  * Passes the elements of an array to `take`, except those that do not begin with `event` (PF_JSON_END: all elements).
  * The opening bracket of the array must have been read. Returns 0, 1 or -1 like a taker.
  */

@@ -78,6 +78,8 @@ static void damage(void)
              "an object without its end is truncated");
     reads_as("[" X("0", "1", "a") ",}", "1/2,a,time,1000|1/2,a,calls,1|", "fatal damaged|",
              "malformed JSON ends reading");
+    reads_as("{\"traceEvents\":[" X("0", "1", "a") "]}," X("1", "1", "b") "]}",
+             "1/2,a,time,1000|1/2,a,calls,1|", "fatal damaged|", "text after the object is reported");
     reads_as("[7,[1],{\"ts\":1}," X("0", "-1", "a") "," X("0", "[]", "b") "," X("\\u0031", "1", "c") "," AT(
                  "X", "null", "d") "]",
              "1/2,a,calls,1|1/2,b,calls,1|",

@@ -120,6 +120,8 @@ static void damage(void)
     file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,x]}", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
                "fatal damaged|warning counts|", "a malformed time ends the times");
+    file_reads("{" NODES "} \"samples\":[2]}", "values", "all,(root)>(anonymous),samples,4|",
+               "fatal damaged|warning no-samples|", "text after the profile is reported");
     file_reads("{\"head\":{" FRAME("(root)",
                                    0) ",\"selfSize\":3,\"children\":[{" FRAME("f", 1) ",\"selfSize\":4,\"chi",
                "values", "all,(root),bytes,3|all,(root)>f,bytes,4|", "fatal damaged|",

@@ -54,18 +54,13 @@ static const struct pf_json_member members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads the object that is the whole text. Returns the result of pf_json_object, or -2 if the text does not end after the object. */
 static int read_point(const char *text, struct point *point, struct pf_error *error)
 {
     char *copy = strdup(text);
     struct pf_json_walk walk = {.json = pf_json_new(NULL, 0, 0), .error = error};
-    struct pf_json_token token;
     *point = (struct point){0};
     pf_json_text(walk.json, copy, strlen(copy));
-    pf_json_next(walk.json, &token, error);
-    int got = pf_json_object(&walk, point, members);
-    if (!got && pf_json_next(walk.json, &token, error) != PF_JSON_END)
-        got = -2;
+    int got = pf_json_whole_object(&walk, point, members);
     pf_json_free(walk.json);
     free(copy);
     return got;
@@ -96,5 +91,8 @@ int main(void)
     ok(read_point("{\"elements\": [1, 2", &point, &error) == -1 && error.code == ENODATA &&
            point.elements == 2,
        "the end of the text ends the walk, and members before it are read");
+    ok(read_point("{\"x\": 5} \"line\": 3}", &point, &error) == -1 && error.code == EBADMSG && point.x == 5,
+       "text after the object is an error, and the members before it are read");
+    ok(read_point("[1]", &point, &error) == PF_JSON_ARRAY, "another value than an object is not read");
     return done();
 }

@@ -135,6 +135,10 @@ static void order(void)
                "events before the end of a truncated file are kept");
     file_reads("{\"profiles\":[" SAMPLED("none", "[0]", "1") "],\"sha", "values", "", "fatal damaged|",
                "a truncated file without frames has no values");
+    file_reads("{" SCHEMA "," SHARED "},\"profiles\":[" SAMPLED("none", "[0]", "1") "]}", "values", "",
+               "fatal damaged|", "text after the object is reported");
+    file_reads("{" SCHEMA ",\"profiles\":[" SAMPLED("none", "[0]", "1") "]," SHARED "}}", "values",
+               "t,a,samples,1|", "fatal damaged|", "profiles before text after the object are kept");
 }
 
 static unsigned sure(const char *name, const char *text)
