@@ -449,9 +449,13 @@ static void v8_read_samples(struct v8 *v8)
         else
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
     }
+    /* Damage of the last time that is used shows only in a read after it. */
+    if (!times || !next_number(v8, v8->times, &time) || !v8->stamps.line)
+        return;
     /* In old files, the last time stamp is the end of the last sample. */
-    if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !v8_time_of(&time, &v8->end))
+    if (!v8_time_of(&time, &v8->end))
         pf_json_warn(build->run, &time, "bad-number", "invalid end time: ignored");
+    next_number(v8, v8->times, &time);
 }
 
 /* Adds the time between a sample and the next one to the sample's node. */

@@ -98,6 +98,10 @@ static void trees(void)
                "trace", "all,1000000500,499999750,0,0,f|all,1500000250,499999750,0,0,f|", "",
                "samples of old files without time stamps are evenly spaced");
     file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
+               "\"startTime\":1,\"endTime\":2,\"samples\":[2,2],\"timestamps\":[1000000,1500000,17#00000]}",
+               "values", "all,f,samples,2|all,f,time,500000000|", "fatal damaged|",
+               "a malformed last time stamp is reported");
+    file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
                "\"startTime\":\"1.5\",\"endTime\":\"2\",\"samples\":[2,2]}",
                "trace", "all,1500000000,250000000,0,0,f|all,1750000000,250000000,0,0,f|", "",
                "start and end of old files may be texts");
@@ -120,6 +124,10 @@ static void damage(void)
     file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,x]}", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
                "fatal damaged|warning counts|", "a malformed time ends the times");
+    file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,2x]}", "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,2000|all,(root)>(anonymous),samples,1|all,(root)>("
+               "anonymous),time,6000|",
+               "fatal damaged|", "a malformed last time is reported");
     file_reads("{" NODES "} \"samples\":[2]}", "values", "all,(root)>(anonymous),samples,4|",
                "fatal damaged|warning no-samples|", "text after the profile is reported");
     file_reads("{\"head\":{" FRAME("(root)",
