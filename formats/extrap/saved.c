@@ -439,7 +439,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_probe_result *result)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 8,
+    .version = 9,
     .archives = true,
     .probe = saved_probe,
     .kit = &(const struct pf_study_format){read_saved, WHOLE, true},

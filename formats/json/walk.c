@@ -58,9 +58,14 @@ int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_
 int pf_json_whole_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members)
 {
     struct pf_json_token token;
-    int got = pf_json_next(walk->json, &token, walk->error);
-    if (got == PF_JSON_OBJECT)
-        got = pf_json_object(walk, into, members);
+    if (pf_json_next(walk->json, &token, walk->error) < 0)
+        return -1;
+    if (token.event != PF_JSON_OBJECT) {
+        pf_fail_at(walk->error, EBADMSG, (int64_t)token.offset, "the top level is not an object");
+        walk->error->line = (int64_t)token.line;
+        return -1;
+    }
+    int got = pf_json_object(walk, into, members);
     return got ? got : pf_json_next(walk->json, &token, walk->error);
 }
 

@@ -64,8 +64,8 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
 int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
 
 /*
- * Handles the members of the object that is the whole text, from its start. Text after the object is an error, reported
- * after its members were handled. Returns 0, 1 or -1 like a taker; the event of the first token if it is not an object.
+ * Handles the members of the object that is the whole text, from its start. A text that is another value, and text after
+ * the object, are errors; members before the error are handled. Returns 0, 1 or -1 like a taker.
  */
 int pf_json_whole_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
 

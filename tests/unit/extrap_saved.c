@@ -306,6 +306,14 @@ static void lying_sizes(void)
     close_study(&study);
 }
 
+static void no_object(void)
+{
+    struct study study;
+    open_json(&study, " \"parameters\":[\"p\"],\"measurements\":{}}");
+    has_warnings(&study, "1 damaged\n empty\n", "text that is not an object is damaged");
+    close_study(&study);
+}
+
 static void bomb(void)
 {
     size_t size = (size_t)128 << 20;
@@ -396,6 +404,7 @@ int main(void)
     repeated_models();
     long_function();
     lying_sizes();
+    no_object();
     bomb();
     bomb_of_values();
     cut_archive();

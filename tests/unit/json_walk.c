@@ -93,6 +93,8 @@ int main(void)
        "the end of the text ends the walk, and members before it are read");
     ok(read_point("{\"x\": 5} \"line\": 3}", &point, &error) == -1 && error.code == EBADMSG && point.x == 5,
        "text after the object is an error, and the members before it are read");
-    ok(read_point("[1]", &point, &error) == PF_JSON_ARRAY, "another value than an object is not read");
+    ok(read_point("\n\"x\": 5}", &point, &error) == -1 && error.code == EBADMSG && error.offset == 1 &&
+           error.line == 2,
+       "another value than an object is an error");
     return done();
 }
