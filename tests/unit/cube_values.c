@@ -414,6 +414,102 @@ static void wrong_positions_are_refused(void)
     forget(&rows);
 }
 
+static void put_locations(FILE *out, int n)
+{
+    fputs("<system><systemtreenode Id=\"0\"><name>m</name><class>machine</class><locationgroup Id=\"0\">",
+          out);
+    for (int i = 0; i < n; i++)
+        fprintf(out, "<location Id=\"%d\"><rank>%d</rank></location>", i, i);
+    fputs("</locationgroup></systemtreenode></system>", out);
+}
+
+/* Writes a call path with three children at each of `levels` levels below it. */
+static void put_subtree(FILE *out, int levels, int *next)
+{
+    fprintf(out, "<cnode id=\"%d\" calleeId=\"0\">", (*next)++);
+    for (int i = 0; levels && i < 3; i++)
+        put_subtree(out, levels - 1, next);
+    fputs("</cnode>", out);
+}
+
+struct value_cells {
+    int64_t thread, context, metric;
+    double value;
+};
+
+/* Reads up to `most` rows from a cursor. Returns their number. */
+static size_t read_values(struct fixture *fixture, struct pf_cursor *cursor, struct value_cells *rows,
+                          size_t most)
+{
+    struct pf_cell cells[8];
+    size_t n = 0;
+    while (n < most && cursor->table->ops->next(cursor, cells, &fixture->error) > 0)
+        rows[n++] = (struct value_cells){cells[0].i, cells[1].i, cells[2].i, cells[3].d};
+    return n;
+}
+
+static struct pf_cursor open_values(struct fixture *fixture)
+{
+    struct pf_cursor cursor = {
+        .model = &fixture->model, .table = fixture->model.values, .only = PF_UNRESTRICTED};
+    if (fixture->result || cursor.table->ops->open(&cursor, &fixture->error))
+        abort();
+    return cursor;
+}
+
+/* There are so many locations that a walk holds few call paths at a time, and at first fewer if it starts inside the tree. */
+static void walks_that_start_inside_the_tree_agree(void)
+{
+    enum { PATHS = 40, LOCATIONS = 4000, ROWS = PATHS * LOCATIONS * 4, STRETCH = 40000, APART = 7919 };
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    struct value_cells *whole = calloc(ROWS, sizeof *whole), *part = calloc(STRETCH, sizeof *part);
+    char *anchor = NULL;
+    size_t size, different = 0;
+    int next = 0;
+    FILE *out = open_memstream(&anchor, &size);
+    if (!whole || !part || !out)
+        abort();
+    fputs("<cube version=\"4.4\"><metrics>" METRIC(0, "EXCLUSIVE", "t", "DOUBLE") METRIC(
+              1, "INCLUSIVE", "u", "DOUBLE") "</metrics><program><region id=\"0\"><name>f</name></region>",
+          out);
+    put_subtree(out, 3, &next);
+    fputs("</program>", out);
+    put_locations(out, LOCATIONS);
+    fputs("</cube>", out);
+    fclose(out);
+    for (int i = 0; i < PATHS * LOCATIONS; i++)
+        put_double(&rows, i * 31 % 97 + 0.25, false);
+    put_text(&tar, "anchor.xml", anchor);
+    for (int i = 0; i < 2; i++) {
+        put_index(&tar, i ? "1.index" : "0.index", all, -1, false);
+        put_data(&tar, i ? "1.data" : "0.data", &rows);
+    }
+    set_up(&fixture, &tar);
+    struct pf_cursor walk = open_values(&fixture);
+    unsigned char saved[ROWS / APART + 1][sizeof(uint64_t)];
+    size_t n = 0, positions = 0, got;
+    do {
+        walk.table->ops->save(&walk, saved[positions++], sizeof *saved);
+        n += got = read_values(&fixture, &walk, whole + n, APART);
+    } while (got == APART);
+    walk.table->ops->close(&walk);
+    ok(n == ROWS, "each call path has both values of both metrics in each location");
+    for (size_t i = 0; i < positions; i++) {
+        struct pf_cursor cursor = open_values(&fixture);
+        size_t begin = i * APART, want = n - begin < STRETCH ? n - begin : STRETCH;
+        if (cursor.table->ops->restore(&cursor, saved[i], sizeof *saved, &fixture.error))
+            abort();
+        different += read_values(&fixture, &cursor, part, STRETCH) != want ||
+                     memcmp(part, whole + begin, want * sizeof *part) != 0;
+        cursor.table->ops->close(&cursor);
+    }
+    ok(!different, "walks that start inside the tree have the same rows");
+    free(whole), free(part), free(anchor);
+    tear_down(&fixture);
+    forget(&rows);
+}
+
 /*
  * Only the outermost of the nested call paths has a row. There are so many locations that a walk holds only a few call paths at a time.
  * The walk reads the exclusive values at once; then it sums the inclusive values without further reads.
@@ -437,14 +533,11 @@ static void a_walk_without_reads_can_be_cancelled(void)
         fprintf(out, "<cnode id=\"%d\" calleeId=\"0\">", i);
     for (int i = 0; i < PATHS; i++)
         fputs("</cnode>", out);
-    fputs("</program><system><systemtreenode Id=\"0\"><name>m</name><class>machine</class><locationgroup "
-          "Id=\"0\">",
-          out);
-    for (int i = 0; i < LOCATIONS; i++) {
-        fprintf(out, "<location Id=\"%d\"><rank>%d</rank></location>", i, i);
+    fputs("</program>", out);
+    put_locations(out, LOCATIONS);
+    for (int i = 0; i < LOCATIONS; i++)
         put_double(&rows, 1, false);
-    }
-    fputs("</locationgroup></systemtreenode></system></cube>", out);
+    fputs("</cube>", out);
     fclose(out);
     put_text(&tar, "anchor.xml", anchor);
     put_index(&tar, "0.index", outermost, 1, false);
@@ -452,10 +545,7 @@ static void a_walk_without_reads_can_be_cancelled(void)
     forget(&rows);
     free(anchor);
     set_up(&fixture, &tar);
-    struct pf_cursor cursor = {
-        .model = &fixture.model, .table = fixture.model.values, .only = PF_UNRESTRICTED};
-    if (fixture.result || cursor.table->ops->open(&cursor, &fixture.error))
-        abort();
+    struct pf_cursor cursor = open_values(&fixture);
     struct pf_pass *before = pf_pass_begin(&pass);
     size_t n = 0;
     for (; got > 0; n++) {
@@ -485,6 +575,7 @@ int main(void)
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();
+    walks_that_start_inside_the_tree_agree();
     a_walk_without_reads_can_be_cancelled();
     return done();
 }
