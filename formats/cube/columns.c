@@ -24,7 +24,7 @@ static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_me
     return (uint32_t)(rows < metric->rows ? rows : metric->rows);
 }
 
-/* Copies rows to an offset of the store. Writes nothing if all are missing and zero, since gaps in a store are zeros. */
+/* Copies rows to an offset of the store. Writes nothing if all rows are missing and stand for zeros: gaps in a store are zeros. */
 static void copy_block(struct copying *copying, const struct pf_cube_metric *metric, uint64_t first,
                        uint32_t rows, uint64_t offset)
 {

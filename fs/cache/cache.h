@@ -59,8 +59,8 @@ struct pf_cache *pf_cache_new(const char *folder);
 void pf_cache_free(struct pf_cache *cache);
 
 /*
- * Returns the key of an origin: a hash of bytes that identify the origin, keyed with a random number that the database holds. Until the
- * first write to a new database, and while the database is locked or unusable, the number may be another one.
+ * Returns the key of an origin: a hash of bytes that identify the origin, keyed with a random number that the database holds. Before the
+ * first write to a new database, and while the database is locked or unusable, the number may be one that is replaced later.
  */
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
@@ -74,9 +74,9 @@ char *pf_cache_get(struct pf_cache *cache, uint64_t origin, enum pf_datum type, 
  * Stores a datum, replacing an older one. In a datum of type TREE or PASSES, stored fields that `value` lacks are kept as long as the
  * datum takes at most 1 MB (pf_fields_merge). No-op if the buffer has failed or exceeds 64 MB.
  *
- * A datum of up to 1 MB is copied to a queue, since a transaction costs more than the data of most profiles. The queue is written in one
- * transaction: when a datum is added and 64 data or 1 MB are queued or the oldest one is a second old, by pf_cache_flush, and before a
- * datum of a queued origin is read. If that fails, the data stay queued until 128 data or 2 MB are queued; then they are dropped.
+ * A datum of up to 1 MB is copied to a queue, since a transaction costs more than the data of most profiles. One transaction writes the
+ * queue: in pf_cache_flush, before a datum of a queued origin is read, and when a datum is added and the queue then has 64 data or 1 MB,
+ * or its oldest datum is a second old. If the transaction fails, the data stay queued; at 128 data or 2 MB they are dropped.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t origin,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);

@@ -168,7 +168,7 @@ static struct pf_profile *load_profile(struct pf_version *version, struct pf_err
     return profile;
 }
 
-/* Unloads the profile of a held version if it must be reloaded, unless its retries are over; then frees descriptors. */
+/* Unloads the profile of a held version, and frees descriptors, if the profile must be reloaded and its retries are not over. */
 static void unload_failed_profile(struct pf_version *version)
 {
     struct pf_fs *fs = version->fs;
